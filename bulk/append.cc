@@ -12,11 +12,12 @@
 namespace palimpsest::btree {
 namespace {
 
-/// How far ahead of the record that is added others are asked for: records that were collected
-/// have left the processor's nearer memory.
+/// How many records ahead of the current one are prefetched: collected records have left the
+/// processor's nearer caches.
 constexpr std::size_t kPrefetchDistance = 16;
 
-/// The first records that lie in leaves, up to one that a leaf can end with, and their bytes.
+/// The first records that can be stored in leaves, up to one that a leaf may end with, and their
+/// bytes.
 struct Lying {
   std::size_t count = 0;
   std::uint64_t bytes = 0;
@@ -37,7 +38,7 @@ Lying lying_of(std::span<const NewRecord> records, std::uint32_t page_size) noex
   return found;
 }
 
-/// As operator<, for keys that begin alike.
+/// As operator<, but faster for keys with a long common prefix.
 bool is_below(ByteView a, ByteView b) noexcept {
   const std::size_t common = common_prefix_length(a, b);
   return common < b.size() && (common == a.size() || static_cast<unsigned char>(a[common]) <
@@ -49,7 +50,7 @@ void prefetch_record(const NewRecord& record) noexcept {
   prefetch(begin, begin + record.key.size() + record.value.size());
 }
 
-/// Adds the first records, as long as they ascend: how many.
+/// Adds the first records, as long as they ascend; returns how many.
 std::size_t add_ascending(LeafBuilder& run, std::span<const NewRecord> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (i + kPrefetchDistance < records.size()) {
@@ -67,8 +68,8 @@ Structure structure_of(const BTree& tree) noexcept {
   return {tree.descent(), tree.id()};
 }
 
-/// Of the first records. Keys are compared when they are copied. Where they do not ascend, a run of
-/// those before is made again: it may have to end earlier.
+/// Builds a run of the first records. Keys are compared when they are copied. If the records do not
+/// ascend, builds a new run of those that do: it may have to end earlier.
 std::unique_ptr<LeafBuilder> make_run(const BTree& tree, const WriteContext& by, ByteView lower,
                                       std::span<const NewRecord> records, LeafWriter& writer) {
   for (;;) {
@@ -100,7 +101,7 @@ std::unique_ptr<LeafBuilder> begin_append(const BTree& tree, const WriteContext&
   if (lying_of(records, tree.descent().page_size()).count == 0) {
     return nullptr;
   }
-  // The end, too: who looks for room may merge it away.
+  // open_end() is repeated as well: a search for space may merge the open end away.
   return with_room(by, 1, [&]() -> std::unique_ptr<LeafBuilder> {
     const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
     return lower ? make_run(tree, by, lower->view(), records, writer) : nullptr;

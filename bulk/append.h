@@ -1,16 +1,16 @@
-// Many records appended to a tree at once, as leaves of their own (leaf_builder.h): as long as they
-// ascend, beyond all that are there, and lie in leaves.
+// Appends many records to a tree at once, as leaves of their own (leaf_builder.h): as long as they
+// ascend, lie beyond all records of the tree, and are stored in leaves.
 //
 //   auto run = begin_append(tree, by, records, writer);  // its leaves are being written
 //   ...                                                  // anything but another run
-//   end_append(tree, by, *run, done);                    // the tree has them
+//   end_append(tree, by, *run, done);                    // the tree contains them
 //
-// For who is alone, and undoes what he has done without the log. The tree does not have the records
-// before end_append(), and shows no sign of them but an empty last leaf; a run may also be let go
-// in between, and a crash lets it go.
+// For a caller that is alone on the tree, and that undoes its changes without the log. Before
+// end_append() the tree does not contain the records, and shows no sign of them but an empty last
+// leaf. In between, the caller or a crash may drop the run.
 //
-// Latching and failure: as BTree; in between the caller may be in other transactions. What could
-// not be written is thrown by either function.
+// Latching and failure: as BTree; between the two calls the caller may run other transactions.
+// Either function throws what could not be written.
 // Thread-safety: for each tree and writer, by one thread at a time.
 #pragma once
 
@@ -26,16 +26,16 @@
 
 namespace palimpsest::btree {
 
-/// Begins to append the first records that can be: how many, says the run. Null: none. `records`
-/// are not needed any more when it returns.
+/// Begins to append the longest prefix of `records` that can be appended; the run holds the count.
+/// Null if the prefix is empty. `records` are not needed after the return.
 [[nodiscard]] std::unique_ptr<LeafBuilder> begin_append(const BTree& tree, const WriteContext& by,
                                                         std::span<const NewRecord> records,
                                                         LeafWriter& writer);
 /// Waits until the leaves are durable, then links them into the tree, stopping at the first that no
-/// longer fits because the tree's end has changed. `done` counts the records linked, also if this
-/// throws. The run is over.
+/// longer fits because the tree's end has changed. `done` counts the records linked, even if this
+/// throws. The run cannot be used afterwards.
 void end_append(const BTree& tree, const WriteContext& by, LeafBuilder& run, std::size_t& done);
-/// Both.
+/// begin_append() followed by end_append().
 void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
             LeafWriter& writer, std::size_t& done);
 

@@ -1,5 +1,5 @@
-// Rows that a bulk is given in ascending order of their keys, until they are appended together: as
-// leaves of their own, if they are many (bulk/leaf_builder.h).
+// Rows that a bulk inserts in ascending order of their keys, buffered until they are appended
+// together: as leaves of their own, if they are many (bulk/leaf_builder.h).
 //
 // Thread-safety: belongs to one thread at a time.
 #pragma once
@@ -14,11 +14,11 @@ namespace palimpsest::engine {
 
 class AscendingRowBuffer : public RecordBuffer {
  public:
-  /// So many rows in a row may be the beginning of very many.
+  /// This many consecutive ascending rows may be the beginning of very many.
   static constexpr std::size_t kRunMin = 8;
 
-  /// Of rows that are to be inserted: whether they ascend, beyond all that came before, in a run
-  /// that is long enough.
+  /// Notes rows that are to be inserted. Returns whether they ascend, beyond all rows before, in a
+  /// run of at least kRunMin.
   [[nodiscard]] bool ascend(std::span<const btree::NewRecord> rows) {
     bool all = true;
     ByteView last = last_key_;
@@ -33,15 +33,15 @@ class AscendingRowBuffer : public RecordBuffer {
     }
     return all && run_ >= kRunMin;
   }
-  /// Gives the rows that are kept away, for others' memory; what was said of keys stays.
+  /// Exchanges the buffered rows for `others`; the state of the run stays.
   void swap_records(RecordBuffer& others) noexcept { RecordBuffer::swap(others); }
-  /// Without records: what was said of keys stays.
+  /// Frees the memory of a buffer without records; the state of the run stays.
   void give_memory_back() noexcept { RecordBuffer::give_back(); }
   /// The next row is the first of a run.
   void begin_run() noexcept { run_ = 0; }
 
  private:
-  std::string last_key_;  ///< that came, kept or not
+  std::string last_key_;  ///< of the last row, buffered or not
   std::size_t run_ = 0;
 };
 

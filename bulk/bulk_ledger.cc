@@ -18,7 +18,7 @@ namespace {
 
 using btree::BTree;
 
-/// Of the record that has the next epoch.
+/// The key of the record that has the next epoch.
 constexpr BulkEpoch kNextEpoch{0};
 
 std::string key_of(BulkEpoch epoch) {
@@ -113,7 +113,8 @@ BTree& BulkLedger::tree(const txn::Transaction& inside) {
   if (tree == nullptr) {
     tree = trees_.make(transactions_, kBulksTree, &inside);
   }
-  return tree != nullptr ? *tree : *trees_.find(kBulksTree);  // made by another meanwhile
+  return tree != nullptr ? *tree : *trees_.find(kBulksTree);  // another thread has made it
+                                                              // meanwhile
 }
 
 BulkLedger::Begun BulkLedger::begin(const txn::Transaction& inside, std::span<BTree* const> trees) {
@@ -160,7 +161,7 @@ bool BulkLedger::has_room() const {
   return epochs_.next_free(BulkEpoch{next_}).has_value();
 }
 
-// What could not be said durably may be there after a crash, and names a bulk without changes.
+// An entry that was not stored durably may exist after a crash, and names a bulk without changes.
 void BulkLedger::store(const txn::Transaction& inside, BulkEpoch epoch,
                        const std::vector<TreeId>& trees, bool is_new) {
   BTree& ledger = tree(inside);
@@ -168,7 +169,7 @@ void BulkLedger::store(const txn::Transaction& inside, BulkEpoch epoch,
   by->work_for(inside);
   const auto put = [&](BulkEpoch key, const std::string& value) {
     if (by->upsert(ledger, key_of(key), value).conflict) {
-      refuse_claimed();  // by its transaction, which could not commit
+      refuse_claimed();  // claimed by the bulk's transaction, which could not commit
     }
   };
   if (is_new) {
@@ -227,8 +228,8 @@ bool BulkLedger::is_empty() const {
   return entries_.empty();
 }
 
-// Who has retired the last of its leaves need not have committed: his record may lie beyond the
-// clock, and must be durable before this commit is.
+// The transaction that resolved the bulk's last leaf need not have committed: its record may lie
+// beyond the clock, and must be durable before this commit is.
 void BulkLedger::forget(const Left& left) {
   if (left.is_aborted) {
     transactions_.cover_all_appended();

@@ -1,27 +1,28 @@
-// Which bulks have left virtual versions in which trees: what a crash must not forget (I-9).
+// The ledger of bulks: which bulks have left virtual versions in which trees, in memory and on
+// disk, so that a crash does not lose it (I-9).
 //
 // A bulk that changes trees with records enters itself here, durably, before the first change. Its
-// commit takes the entry out, as one of its changes: so a bulk has committed if, and only if, its
-// entry is gone, at every moment and after every crash. What is found at opening has not.
+// commit removes the entry, as one of its changes: so a bulk has committed if, and only if, its
+// entry is gone, at every moment and after every crash. An entry found at opening is of an aborted
+// bulk.
 //
 //   begin -> (add) -> commit_within -> ended(true)
 //                                   \-> ended(false) -> swept -> forget
 //
-// One that has left something on a page that cannot be read stays, as long as the tree is
-// anybody's.
-//
-// An entry that is left names an aborted bulk, whose changes writers undo where they meet them, and
-// a sweep everywhere (bulk_sweep.h); after that it goes. Of a bulk that has committed the trees are
-// remembered, in memory, until they have been swept.
+// An entry that is left names an aborted bulk. Writers undo its changes where they meet them, and a
+// sweep everywhere (bulk_sweep.h); then the entry is removed. If the bulk has left something on a
+// page that cannot be read, the entry stays as long as a table or index owns the tree. The trees of
+// a committed bulk are remembered, in memory, until they have been swept.
 //
 // On disk: the tree kBulksTree, made with the first bulk; key: epoch, 8 bytes, big-endian; value:
-// ids of trees, 4 bytes each, little-endian. The key 0 has the next epoch, 8 bytes, little-endian:
-// none is used twice.
-// Latching: mutex_ over the list, held briefly, never across I/O; beginning_ across begin() and
-//           add(). Thread-safety: all functions, from any thread, but for open().
-// Memory: what is kept of each bulk counts as memory of versions (versioning/entry_memory.h).
-// Failure: as transactions; corruption for a record that is none; begin(): too_many_bulks. Nothing
-//          has changed then.
+// ids of trees, 4 bytes each, little-endian. The key 0 has the next epoch, 8 bytes, little-endian,
+// so that none is used twice.
+// Latching: mutex_ over the entries, held briefly, never across I/O; beginning_ across begin() and
+// add().
+// Thread-safety: all functions, from any thread, except open().
+// Memory: the entries count as memory of versions (versioning/entry_memory.h).
+// Failure: as transactions; corruption for an invalid record; begin(): too_many_bulks. Nothing has
+// changed then.
 #pragma once
 
 #include <cstddef>
@@ -49,17 +50,17 @@ namespace palimpsest::engine {
 
 inline constexpr std::string_view kBulksTree = "bulks";
 
-/// What the ledger says.
+/// The content of the ledger on disk.
 struct StoredBulks {
   std::map<BulkEpoch, std::vector<TreeId>> aborted;  ///< none of them has committed
   std::uint64_t next = 1;                            ///< an epoch that was never used
 };
-/// Of a database that nobody is changing. Throws corruption.
+/// Reads the ledger of a database that no transaction is changing. Throws corruption.
 [[nodiscard]] StoredBulks read_bulks(TreeCatalog& trees);
 
 class BulkLedger {
  public:
-  /// All outlive it.
+  /// All references outlive this.
   BulkLedger(TreeCatalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
              versioning::EntryMemory& memory) noexcept
       : trees_(trees),
@@ -67,45 +68,46 @@ class BulkLedger {
         epochs_(epochs),
         entries_(Entries::allocator_type(memory)) {}
 
-  /// Enters what was left as aborted. Alone.
+  /// Enters the bulks found on disk as aborted. No other thread uses this.
   void open();
 
-  // A bulk, in a call of its transaction
+  // These are called in a call of the bulk's transaction:
 
   struct Begun {
     BulkEpoch epoch = kNoEpoch;
     versioning::CommitStatus* commit_status =
-        nullptr;  ///< of what it changes, decided with its transaction
+        nullptr;  ///< of the bulk's changes, decided with its transaction
   };
-  /// Whether begin() has room for another.
+  /// Whether begin() has room for another bulk.
   [[nodiscard]] bool has_room() const;
-  /// One that is about to change these trees. Durable when it returns.
+  /// Enters a bulk that is about to change these trees. Durable when it returns.
   [[nodiscard]] Begun begin(const txn::Transaction& inside, std::span<btree::BTree* const> trees);
-  /// Of one that runs: these as well.
+  /// Adds these trees to a running bulk.
   void add(const txn::Transaction& inside, BulkEpoch epoch, std::span<btree::BTree* const> trees);
-  /// Within its transaction, before that commits. False: a conflict.
+  /// Removes the entry, within the bulk's transaction, before it commits. False: a conflict.
   [[nodiscard]] bool commit_within(const btree::WriteContext& by, BulkEpoch epoch);
-  /// Its transaction has ended, and its commit status says how.
+  /// The bulk's transaction has ended; its commit status says how.
   void ended(BulkEpoch epoch, bool committed) noexcept;
 
-  // What is left of it
+  // These deal with what a bulk has left:
 
   struct Left {
     BulkEpoch epoch = kNoEpoch;
     std::vector<TreeId> trees;
     bool is_aborted = false;
   };
-  /// The oldest for which is_wanted(epoch) of those that were aborted, or have committed and
-  /// everybody sees; or nothing. `is_wanted` takes no latch.
+  /// The oldest bulk, with is_wanted(epoch), that has aborted, or has committed and is seen by
+  /// every snapshot; or nothing. `is_wanted` takes no latch.
   [[nodiscard]] std::optional<Left> first_left(FunctionRef<bool(BulkEpoch)> is_wanted) const;
-  /// How many were aborted, and are not forgotten yet.
+  /// The number of aborted bulks that are not forgotten yet.
   [[nodiscard]] std::size_t aborted() const;
-  /// Whether one has committed that somebody does not see yet: it will be left by itself.
+  /// Whether there is a committed bulk that some snapshot does not see: first_left() will return it
+  /// later, without a further event.
   [[nodiscard]] bool has_unretired() const;
-  /// Whether there is none, and none that runs or waits for readers: nothing will be left by
-  /// itself.
+  /// Whether there is no entry, not even a running bulk or one that waits for readers: without a
+  /// further event, first_left() will return nothing.
   [[nodiscard]] bool is_empty() const;
-  /// Its trees have been swept: of an aborted one nothing is left on any page.
+  /// The bulk's trees have been swept: an aborted one has left nothing on any page.
   void forget(const Left& left);
 
  private:

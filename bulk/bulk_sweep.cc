@@ -18,22 +18,22 @@ namespace {
 
 using btree::BTree;
 
-/// Leaves that one step looks at, and resolves in one transaction.
+/// Leaves that one step looks at, and leaves that it resolves in one transaction.
 constexpr std::size_t kLeavesLookedAt = 1024;
 constexpr std::size_t kLeavesResolved = 64;
-/// Before what could not be done, for want of log space or a slot, is tried again, and before bulks
-/// that somebody does not see yet are looked at again.
+/// Pause before work that failed for lack of log space or of a slot is tried again, and before
+/// bulks that some snapshot does not see yet are looked at again.
 constexpr auto kPause = std::chrono::milliseconds(100);
 /// The longest pause of a bulk that is held.
 constexpr auto kPauseMax = std::chrono::minutes(5);
 
 /// Leaves of a tree from a key on.
 struct Leaves {
-  std::vector<std::string> keys{};  ///< one in each that is to be resolved
-  std::optional<std::string> next;  ///< where it goes on; nothing: that was all
+  std::vector<std::string> keys{};  ///< a key in each leaf that is to be resolved
+  std::optional<std::string> next;  ///< where the walk continues; nothing: the tree has ended
 };
 
-/// If it throws, what it has found so far is in `leaves`, and the leaf that covers `next` could not
+/// If this throws, `leaves` has what it has found so far, and the leaf that covers `next` could not
 /// be read.
 void find_leaves(const BTree& tree, const BulkLedger::Left& left, Leaves& leaves) {
   btree::LeafWalk walk(tree.descent(), {.lower = *leaves.next, .upper = std::nullopt},
@@ -53,7 +53,7 @@ void find_leaves(const BTree& tree, const BulkLedger::Left& left, Leaves& leaves
   }
 }
 
-/// What a page says that cannot be read; others may go on beside it.
+/// Errors of a page that cannot be read; the work on other pages goes on.
 bool is_damage(const Error& error) noexcept {
   return error.code() == ErrorCode::corruption || error.code() == ErrorCode::io_error;
 }
@@ -112,7 +112,7 @@ void BulkSweep::require_undone(TreeId tree) const {
   }
 }
 
-// The bulks in turn: each is asked once, so that one that is held lets the others go on.
+// Tries each due bulk once, oldest first, so that a held bulk does not delay the others.
 bool BulkSweep::step() {
   epochs_.retire(transactions_.horizon());
   end_holds_by_trees_given_back();
@@ -144,9 +144,9 @@ void BulkSweep::end_holds_by_trees_given_back() {
   }
 }
 
-/// False: nothing could be done; the course is held.
+/// False: no progress; the course is held.
 bool BulkSweep::sweep(const BulkLedger::Left& left, Course& course) {
-  if (course.due != SteadyClock::time_point()) {  // once more, after a pause
+  if (course.due != SteadyClock::time_point()) {  // due again after a pause
     course.due = {};
     if (course.tree == left.trees.size() && !course.passed.trees.empty()) {
       course.tree = 0;
@@ -159,7 +159,7 @@ bool BulkSweep::sweep(const BulkLedger::Left& left, Course& course) {
     } else {
       sweep_some(left, course);
     }
-  } catch (const std::exception&) {  // whoever writes next hears why
+  } catch (const std::exception&) {  // the next writer meets the same error
     course.due = SteadyClock::now() + kPause;
   }
   return !courses_.contains(left.epoch) || course.due == SteadyClock::time_point();
@@ -185,7 +185,7 @@ void BulkSweep::sweep_some(const BulkLedger::Left& left, Course& course) {
   }
   if (!leaves.keys.empty()) {
     if (resolve(*tree, leaves.keys, course) || course.due != SteadyClock::time_point()) {
-      return;  // and looks from there again
+      return;  // and looks at these leaves again
     }
   } else if (damage) {
     pass(id, *damage, course);
@@ -196,8 +196,8 @@ void BulkSweep::sweep_some(const BulkLedger::Left& left, Course& course) {
   course.from = leaves.next.value_or(std::string());
 }
 
-/// Whether each leaf was resolved. Those that are damaged, or that others keep so, are passed; for
-/// lack of log space the course is held.
+/// Returns whether each leaf was resolved. Passes damaged leaves; for lack of log space the course
+/// is held.
 bool BulkSweep::resolve(BTree& tree, const std::vector<std::string>& keys, Course& course) {
   const txn::TransactionPtr by = transactions_.begin(txn::Durability::asynchronous);
   bool has_space = true;
@@ -232,7 +232,7 @@ void BulkSweep::pass(TreeId tree, const Error& error, Course& course) {
   course.passed.trees.insert(tree);
 }
 
-// Of one that has committed nothing has to be undone.
+// For a committed bulk, nothing has to be undone.
 void BulkSweep::end(const BulkLedger::Left& left, Course& course) {
   PALIMPSEST_SYNC_POINT("engine.bulk.swept");
   if (left.is_aborted && !course.passed.trees.empty()) {
@@ -281,13 +281,13 @@ void BulkSweep::tell(const BulkLedger::Left& left) const {
           where, raw(left.epoch), held.why));
 }
 
-// What could not be done is tried again. An epoch that has gone says nothing: what its bulk has
-// left may still be there.
+// Work that failed is tried again. That an epoch was retired does not mean that nothing is left of
+// its bulk, so the ledger is asked as well.
 void BulkSweep::work() {
   for (;;) {
     const bool done = try_step();
     PALIMPSEST_SYNC_POINT("engine.bulk.sweep_tried");
-    const bool is_idle = epochs_.is_empty() && ledger_.is_empty();  // whoever ends a bulk wakes
+    const bool is_idle = epochs_.is_empty() && ledger_.is_empty();  // the end of a bulk wakes
     const auto pause = pause_until_due();
     std::unique_lock lock(mutex_);
     if (!done && is_idle) {
@@ -302,7 +302,7 @@ void BulkSweep::work() {
   }
 }
 
-/// Until something of what is held is due; not long if somebody does not see a bulk yet.
+/// The time until a held bulk is due; at most kPause if some snapshot may not see a bulk yet.
 std::chrono::milliseconds BulkSweep::pause_until_due() const {
   if (ledger_.has_unretired() || courses_.empty()) {
     return kPause;
@@ -319,7 +319,7 @@ std::chrono::milliseconds BulkSweep::pause_until_due() const {
 bool BulkSweep::try_step() noexcept {
   try {
     return step();
-  } catch (const std::exception&) {  // whoever writes next hears why
+  } catch (const std::exception&) {  // the next writer meets the same error
     return false;
   }
 }

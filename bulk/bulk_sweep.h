@@ -1,35 +1,36 @@
-// Undoes what aborted bulks have left, and gives back the space of what others have deleted and
+// Undoes what aborted bulks left on pages, and frees the space that committed bulks deleted or
 // replaced, in the background.
 //
-// Writers resolve the leaves that they come upon (btree/virtual_version_resolver.h). The sweep
-// visits all leaves of the trees that a bulk has changed, a few at a time, resolves those that have
-// its epoch, and purges them. When no page names an aborted bulk, the ledger lets go of it; a crash
-// in between begins it again. Of one that has committed, and that everybody sees, it leaves alone
-// the leaves in which it has created records only: there is no space to be given back.
+// Writers resolve the virtual versions of the leaves they visit (btree/virtual_version_resolver.h).
+// The sweep visits all leaves of the trees that a bulk has changed, a few at a time, resolves those
+// with its epoch, and purges them. When no page names an aborted bulk any more, the ledger forgets
+// the bulk; after a crash in between, the sweep starts again. For a committed bulk that every
+// snapshot sees, it skips leaves in which the bulk only created records: there is no space to free.
 //
-// Argument that it misses no leaf of an aborted bulk: it goes on from a key only after a walk from
-// there on has met no leaf of the epoch, and nobody brings records of the epoch to a key that was
-// passed: splits and merges leave each record where its key belongs. What it has passed because it
-// could not be read, or not be resolved, it remembers: the bulk is not forgotten then.
+// Argument that it misses no leaf of an aborted bulk: it advances past a range of keys only after a
+// walk through them has met no leaf of the epoch, and no record of the epoch gets a key that was
+// passed: splits and merges leave each record where its key belongs. A leaf that it passed because
+// it could not be read or resolved is noted, and the bulk is not forgotten.
 //
-// What stays where it is: each bulk has a course of its own, and a page that cannot be read holds
-// up neither the rest of its tree nor other bulks.
+// Each bulk has a course of its own. So a page that cannot be read delays neither the rest of its
+// tree nor other bulks:
 //
-//   under way --all pages done--------------------------------> forgotten
-//       |  \--a page was damaged--> held, told once --due------> under way
-//       \-----anything else failed-> held, soon due --due------> under way
+//   under way --all pages done----------------------------------> forgotten
+//       |  \--a page was damaged---> held, logged once --due-----> under way
+//       \-----anything else failed-> held, due soon --due--------> under way
 //
-// A held bulk is due again after a pause that doubles each time; and at once when the trees that it
-// is held by have been given back, since nobody shows what it reads there any more. So dropping the
-// damaged table ends it. A committed bulk is not held by damage: it is about space only.
-// A bulk may begin only on a table that few are held by: kHeldMax.
+// A held bulk is due again after a pause that doubles each time; and at once when the trees that
+// hold it have been returned to the pool, because their content is not shown any more. So dropping
+// the damaged table ends the hold. Damage does not hold a committed bulk: only space is at stake.
+// A bulk may begin only on a table that holds fewer than kHeldMax bulks.
 //
-// Latching: mutex_, to sleep on and over the list of what is held; never with another latch.
-//           A thread of its own, if it is started.
-// Thread-safety: step() and open() from one thread at a time; others from any.
-// Failure: what could not be done is tried again later: it sleeps without a limit only when neither
-//          epochs nor ledger have a bulk. (An epoch goes before what its bulk has left, and without
-//          a word to the sweep.) Whoever ends a bulk has entered it before, and wakes after that.
+// Latching: mutex_, to sleep on and over held_; never with another latch. A thread of its own, if
+// it is started.
+// Thread-safety: step() and open() from one thread at a time; the other functions from any.
+// Failure: what failed is tried again later. The thread sleeps without a limit only when neither
+// epochs nor ledger have a bulk. (An epoch is retired before its bulk's remains are swept, and
+// without notice to the sweep.) A bulk is entered in the ledger before it ends, and its end wakes
+// the thread.
 #pragma once
 
 #include <chrono>
@@ -55,15 +56,14 @@
 namespace palimpsest::engine {
 
 struct BulkSweepOptions {
-  /// Before a bulk that is held by a damaged page is tried again, at first; twice as long each
-  /// time.
+  /// Pause before a bulk held by a damaged page is tried again; doubles each time.
   std::chrono::milliseconds pause{1'000};
-  LogSink log;  ///< is told of such a bulk, once
+  LogSink log;  ///< receives a message about such a bulk, once
 };
 
 class BulkSweep {
  public:
-  /// All outlive it.
+  /// All references outlive this.
   BulkSweep(TreeCatalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
             BulkLedger& ledger, BulkSweepOptions options)
       : trees_(trees),
@@ -71,44 +71,44 @@ class BulkSweep {
         epochs_(epochs),
         ledger_(ledger),
         options_(std::move(options)) {}
-  /// Stops.
+  /// Stops the thread.
   ~BulkSweep();
   BulkSweep(const BulkSweep&) = delete;
   BulkSweep& operator=(const BulkSweep&) = delete;
 
-  /// Before anything else; outlives it.
+  /// Called before any other function. `owners` outlives this.
   void open(const TreeOwners& owners) noexcept { owners_ = &owners; }
-  /// In the background until stop(). May be started again.
+  /// Runs the sweep in the background until stop(). May be started again.
   void start();
   void stop() noexcept;
-  /// A bulk has ended, or trees were given back.
+  /// Called when a bulk has ended, or trees were returned to the pool.
   void wake() noexcept;
-  /// Does some of what there is to do; false if there is nothing, or if nothing could be done.
+  /// Does a part of the work; false if there is none, or if none could be done.
   bool step();
 
-  /// Aborted bulks that damaged pages keep from being forgotten.
+  /// The number of aborted bulks that damaged pages keep from being forgotten.
   [[nodiscard]] std::size_t held() const;
-  /// So many of them may be held by one tree while others begin there.
+  /// Bulks may begin on a tree that holds fewer than this many.
   static constexpr std::size_t kHeldMax = 16;
-  /// Before a bulk changes this tree: throws corruption, which says why the first one is held, if
-  /// there are as many.
+  /// Called before a bulk changes this tree: throws corruption, with the reason why the first one
+  /// is held, if it holds kHeldMax bulks.
   void require_undone(TreeId tree) const;
 
  private:
   using SteadyClock = std::chrono::steady_clock;
 
-  /// What a bulk is held by.
+  /// What holds a bulk.
   struct Held {
-    std::set<TreeId> trees{};  ///< of which something was passed
-    std::string why{};         ///< of the first
+    std::set<TreeId> trees{};  ///< trees of which a leaf was passed
+    std::string why{};         ///< the error of the first passed leaf
   };
   /// How far the sweep of one bulk has come.
   struct Course {
-    std::size_t tree = 0;                ///< of its trees
+    std::size_t tree = 0;                ///< index into the bulk's trees
     std::string from{};                  ///< key in that tree
-    Held passed{};                       ///< what this one has come by in vain
-    SteadyClock::time_point due{};       ///< not before
-    std::chrono::milliseconds pause{0};  ///< before the next one
+    Held passed{};                       ///< leaves passed by this round
+    SteadyClock::time_point due{};       ///< not before; zero: now
+    std::chrono::milliseconds pause{0};  ///< before the next round
     bool is_told = false;
   };
 
@@ -134,7 +134,7 @@ class BulkSweep {
   BulkLedger& ledger_;
   const BulkSweepOptions options_;
   const TreeOwners* owners_ = nullptr;
-  std::map<BulkEpoch, Course> courses_;  ///< step()'s
+  std::map<BulkEpoch, Course> courses_;  ///< used by step() only
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   // Protected by mutex_:

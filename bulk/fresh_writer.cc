@@ -56,7 +56,8 @@ void FreshWriter::perform(Pages pages) {
   }
 }
 
-// After a failure nothing may be under way any more: its owner takes the memory of all of it back.
+// After a failure, waits until nothing is under way: the owner then reuses the memory of all
+// pieces.
 void FreshWriter::await(std::size_t most) {
   std::unique_lock lock(mutex_);
   while (under_way_.size() > (failure_ == nullptr ? most : 0)) {

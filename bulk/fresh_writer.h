@@ -1,13 +1,14 @@
-// Fresh pages that are written while their owner makes the next ones: by a thread of its own, which
-// also seals them, one piece of work after the other in the order in which they were begun. Where
-// the system starts no thread, each is done by its owner at once.
+// Writes fresh pages while their owner makes the next ones: a thread of its own seals and writes
+// them, one piece of work after the other in the order in which they were begun. If no thread can
+// be started, the owner does each piece at once.
 //
-// Latching: a mutex of its own, not held during I/O. Whoever waits here holds no latch. The thread
-//           takes the page writer's turn to make pages durable, and holds nothing then.
+// Latching: a mutex of its own, not held during I/O. A thread that waits here holds no latch. To
+// make pages durable, the writing thread takes the page writer's mutex, and holds nothing else
+// then.
 // Thread-safety: belongs to one thread at a time.
-// Failure: what PageWriter::write_fresh() and harden() throw, by the next await(), or at once by
-//          who begins if there is no thread. What was begun behind it is not done: all pages begun
-//          and not awaited before are then undefined, and nothing is under way.
+// Failure: what PageWriter::write_fresh() and harden() throw is thrown by the next await(), or at
+// once by begin() if there is no thread. Work begun behind a failed piece is not done: all pages
+// begun and not awaited before are then undefined, and nothing is under way.
 #pragma once
 
 #include <condition_variable>
@@ -31,17 +32,18 @@ class FreshWriter {
   /// As drop().
   ~FreshWriter();
 
-  /// Begins to write pages. They stay until an await() has told that they are written, or drop().
+  /// Begins to write pages. They stay valid until an await() has reported them written, or drop().
   void begin(std::span<const PageImage> pages);
   /// Begins to make durable what was begun before.
   void begin_harden();
-  /// Waits until no more than the last `most` that were begun are under way.
+  /// Waits until no more than the last `most` pieces that were begun are under way.
   void await(std::size_t most);
-  /// Nothing is under way any more. What was not awaited may be written or not, and has not failed.
+  /// Waits until nothing is under way. Work that was not awaited may be done or not; its failure is
+  /// not reported.
   void drop() noexcept;
 
  private:
-  /// None: make durable what was written.
+  /// Empty: make durable what was written.
   using Pages = std::span<const PageImage>;
 
   void put(Pages pages);
@@ -50,12 +52,12 @@ class FreshWriter {
 
   PageWriter& writer_;
   std::mutex mutex_;
-  std::condition_variable begun_;  ///< for the thread
-  std::condition_variable done_;   ///< for the owner
+  std::condition_variable begun_;  ///< wakes the thread
+  std::condition_variable done_;   ///< wakes the owner
   // Protected by mutex_:
   std::deque<Pages> under_way_;  ///< the first one is being done
-  std::exception_ptr failure_;   ///< of what was done last; then nothing more is done
-  bool drops_ = false;           ///< what is not being done yet will not be
+  std::exception_ptr failure_;   ///< of the last piece done; then nothing more is done
+  bool drops_ = false;           ///< pieces that were not started are not done
   bool ends_ = false;
   std::thread thread_;  // last: it uses the rest
 };

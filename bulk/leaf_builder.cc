@@ -7,7 +7,7 @@
 namespace palimpsest::btree {
 namespace {
 
-/// More are taken as they are needed.
+/// Pages reserved at first, at most; more are allocated as needed.
 constexpr std::uint64_t kPagesExpectedMax = std::uint64_t{1} << 14;
 
 std::uint32_t pages_for(std::uint64_t bytes, std::uint32_t page_size) {
@@ -72,7 +72,7 @@ void LeafBuilder::keep(std::size_t leaves) noexcept {
   pages_.keep();
 }
 
-/// Where the leaf begins; that is where the one before it ends.
+/// The leaf's lower fence, which is the upper fence of the leaf before it.
 ByteView LeafBuilder::lower_of(std::size_t leaf) const noexcept {
   if (leaf == 0) {
     return lower_.view();

@@ -4,8 +4,8 @@ namespace palimpsest::btree {
 
 LeafWriter::LeafWriter(buffer::BufferPool& pool) : pool_(pool) {}
 
-// What is begun is done in order: if fewer are under way than there are transfers, the oldest one
-// is written.
+// Pieces of work are done in order: if fewer are under way than there are transfers, the oldest one
+// has been written.
 void LeafWriter::next() {
   if (writer_) {
     writer_->await(kTransfers - 1);

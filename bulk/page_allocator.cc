@@ -29,7 +29,7 @@ PageId PageAllocator::take() {
   return page;
 }
 
-// Nothing fails once pages are taken.
+// Reserves memory first, so that nothing fails once pages are taken.
 void PageAllocator::make_room() {
   if (taken_.size() < taken_.capacity()) {
     return;
@@ -48,7 +48,7 @@ void PageAllocator::note(PageRun run) noexcept {
   taken_.push_back(run);
 }
 
-// A map page lies between any two runs that must not become one.
+// Adjacent runs may be joined: a map page lies between any two that may not.
 void PageAllocator::join_neighbours() {
   std::ranges::sort(taken_, {}, [](const PageRun& run) { return raw(run.first); });
   std::size_t kept = 0;

@@ -1,9 +1,9 @@
-// New pages for a bulk build: ascending ids in long runs, all given back if the build comes to
-// nothing.
+// Allocates pages for a bulk build: ascending ids in long runs, all returned if the build is
+// abandoned.
 //
 // Why runs of its own and not SpaceMap::allocate(): pages are written in the order of their ids, in
-// transfers as long as the runs. A run is looked for whole, and the file grows rather than that a
-// fragmented file is filled page by page; only when it cannot grow, shorter runs will do.
+// transfers as long as the runs. The allocator looks for whole runs, and grows the file rather than
+// fill a fragmented file page by page; only if the file cannot grow does it accept shorter runs.
 // Memory: 16 bytes for each run that is not adjacent to another one taken.
 // Thread-safety: belongs to one thread; the space map is shared.
 #pragma once
@@ -19,7 +19,7 @@ namespace palimpsest::btree {
 
 class PageAllocator {
  public:
-  /// Takes `run_pages` pages at a time from `space`, which outlives it; about `pages` in all, by
+  /// Takes `run_pages` pages at a time from `space`, which outlives this; about `pages` in all, by
   /// which the file grows at once if it must.
   PageAllocator(buffer::SpaceMap& space, std::uint32_t run_pages, std::uint32_t pages)
       : space_(space), run_pages_(run_pages), expected_(pages) {}
@@ -29,14 +29,16 @@ class PageAllocator {
 
   /// The next page. May grow the file; throws no_space, io_error, failed.
   [[nodiscard]] PageId take();
-  /// Makes sure that put_back() of so many pages allocates nothing. Throws std::bad_alloc.
+  /// Reserves memory so that put_back() of this many pages allocates nothing. Throws
+  /// std::bad_alloc.
   void expect_back(std::size_t pages) { not_needed_.reserve(not_needed_.size() + pages); }
-  /// A page taken that is not needed.
+  /// Returns a page from take() that is not needed.
   void put_back(PageId page) { not_needed_.push_back(page); }
 
-  /// What was taken belongs to somebody else from now on; what was not needed is free.
+  /// The caller owns the taken pages from now on; those put back, and those not handed out, are
+  /// free.
   void keep() noexcept;
-  /// Everything is free again; nobody writes or reads it.
+  /// Frees all pages; none of them is being written or read.
   void give_back_all() noexcept;
 
  private:
@@ -48,9 +50,9 @@ class PageAllocator {
 
   buffer::SpaceMap& space_;
   const std::uint32_t run_pages_;
-  std::uint32_t expected_;              ///< that will still be taken from space_, about
-  buffer::PageRun rest_;                ///< of the run taken last, not handed out
-  std::vector<buffer::PageRun> taken_;  ///< everything, the rest included
+  std::uint32_t expected_;  ///< approximate number of pages still to be taken from space_
+  buffer::PageRun rest_;    ///< of the last run taken, not handed out
+  std::vector<buffer::PageRun> taken_;  ///< all runs, the rest included
   std::vector<PageId> not_needed_;      ///< part of taken_
 };
 

@@ -16,7 +16,7 @@ using versioning::kNoWriter;
 
 namespace {
 
-/// As many as one call visits: they are in memory together before.
+/// As many leaves as one call visits: all are brought into memory first.
 constexpr std::size_t kLeavesAtATime = 64;
 
 void read_ahead(const Descent& descent, const KeyRange& range) {
@@ -25,7 +25,8 @@ void read_ahead(const Descent& descent, const KeyRange& range) {
   }
 }
 
-/// Prepared, and with no virtual version of others in the way that could be resolved.
+/// Returns the leaf latched and prepared, without virtual versions of other bulks that could be
+/// resolved.
 ExclusivePage leaf_to_write(const Descent& descent, const WriteContext& by, ByteView key) {
   const VirtualVersionResolver resolver(descent);
   for (;;) {
@@ -63,7 +64,8 @@ class LeafDeletion {
   }
 
  private:
-  /// The first slot that has to be looked at by itself, or `end`.
+  /// Gathers runs of deletable records. Returns the first slot that must be deleted individually,
+  /// or `end`.
   [[nodiscard]] SlotIndex find_runs(SlotIndex first, SlotIndex end) {
     for (SlotIndex slot = first; slot < end; ++slot) {
       if (view_.is_ghost(slot)) {
@@ -84,7 +86,7 @@ class LeafDeletion {
     return end;
   }
 
-  /// Somebody whose changes could not be undone.
+  /// Whether the record is claimed by a transaction whose changes could not be undone.
   [[nodiscard]] bool has_conflicting_writer(SlotIndex slot) const {
     if ((view_.flags(slot) & kHasEntry) == 0) [[likely]] {
       return false;

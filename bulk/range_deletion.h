@@ -1,18 +1,19 @@
-// Deleting the records of a range for a bulk: a leaf by one visit and one log record.
+// Deletes the records of a range for a bulk: one visit and one log record per leaf.
 //
-// What the bulk deletes are virtual versions, as if it had deleted one record after the other
-// (virtual_version.h). But they are logged together, redo-only: not the log but the epoch undoes
-// them, if the bulk comes to nothing. So they cannot be undone while it goes on.
+// The deletions are virtual versions, as if the bulk had deleted one record after the other
+// (btree/node/virtual_version.h). But they are logged together, redo-only: if the bulk aborts, not
+// the log but the epoch undoes them. So they cannot be undone while the bulk goes on.
 //
-// Argument: a bulk has its tables to itself, so nobody else claims these records, and nobody's
-// undoing needs their room: they are not claimed. What others may purge meanwhile are ghosts of
-// records that the bulk has made itself. Who commits the bulk is durable with what it has deleted:
-// the clock is raised above the record while the leaf is latched (I-3).
+// Argument that no claims are needed: a bulk has its tables to itself, so no other transaction
+// claims these records, and no undo of another transaction needs their space. Other transactions
+// may meanwhile purge only ghosts of records that the bulk made itself. The bulk's commit is not
+// durable before its deletions are: the clock is raised above the log record while the leaf is
+// latched (I-3).
 //
 // Latching: one leaf exclusively at a time; none between two. Leaves that are not in memory are
-//           read ahead, their reads overlapping.
+// prefetched, with overlapping reads.
 // Failure: as WriteContext::prepare_structure_change(), and what trees throw; the leaves before
-//          stay as they are.
+// stay as they are.
 // Thread-safety: as the bulk.
 #pragma once
 
@@ -30,13 +31,14 @@ namespace palimpsest::btree {
 /// Where a deletion has stopped.
 struct RangeStop {
   std::string key;
-  /// There is a record of that key which has to be deleted by itself; otherwise it goes on there.
+  /// If true, the record with this key has to be deleted individually; otherwise the deletion
+  /// continues at the key.
   bool needs_removal = false;
 };
 
-/// Deletes records of some leaves, from the lower end of the range on, and counts them in
-/// `deleted`, also if this throws. Nothing: the end was reached. `by` is a bulk that changes the
-/// tree.
+/// Deletes the records of some leaves, from the lower end of the range on, and adds their number to
+/// `deleted`, even if this throws. Returns nothing when the end of the range was reached. `by` is a
+/// bulk that changes the tree.
 [[nodiscard]] std::optional<RangeStop> delete_in_some_leaves(const BTree& tree,
                                                              const WriteContext& by,
                                                              const KeyRange& range,

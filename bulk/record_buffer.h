@@ -1,5 +1,5 @@
-// Records that are kept in memory until they are written together. Memory is taken a piece at a
-// time, and stays for the next records until it is given back.
+// Buffers records until they are written together. Memory is allocated a piece at a time, and
+// reused for the next records until give_back().
 //
 // Thread-safety: belongs to one thread at a time.
 #pragma once
@@ -19,21 +19,21 @@ namespace palimpsest::engine {
 
 class RecordBuffer {
  public:
-  /// With so many bytes of records they are to be written.
+  /// The buffer is full with this many bytes of records.
   static constexpr std::size_t kBytesMax = std::size_t{4} << 20;
 
-  /// Least memory that is taken at a time.
+  /// Minimum size of an allocation.
   static constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
   [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
     return bytes <= kBytesMax - used_;
   }
-  /// Whether expect() takes no more memory for them.
+  /// Whether expect() needs no more memory for this many bytes.
   [[nodiscard]] bool has_memory_for(std::size_t bytes) const noexcept {
     return std::any_of(pieces_.begin() + static_cast<std::ptrdiff_t>(piece_), pieces_.end(),
                        [&](const Piece& piece) { return bytes <= piece.bytes - piece.used; });
   }
-  /// Has memory for so many records more, of so many bytes. Throws std::bad_alloc.
+  /// Reserves memory for this many more records and bytes. Throws std::bad_alloc.
   void expect(std::size_t records, std::size_t bytes) {
     if (!has_memory_for(bytes)) {
       const std::size_t size = std::max(bytes, kPieceBytes);
@@ -47,13 +47,13 @@ class RecordBuffer {
       records_.reserve(std::max(2 * records_.capacity(), records_.size() + records));
     }
   }
-  /// Keeps a copy of a record that is expected.
+  /// Copies a record that expect() made room for.
   void add(const btree::NewRecord& record) noexcept {
     check(has_room_for(record.key.size() + record.value.size()), "a record that is kept has room");
     records_.push_back({.key = copy_of(record.key), .value = copy_of(record.value)});
   }
 
-  /// Memory that was taken for bytes of records.
+  /// Memory allocated for bytes of records.
   [[nodiscard]] std::size_t memory_bytes() const noexcept {
     std::size_t bytes = 0;
     for (const Piece& piece : pieces_) {
@@ -63,7 +63,7 @@ class RecordBuffer {
   }
   [[nodiscard]] bool empty() const noexcept { return records_.empty(); }
   [[nodiscard]] std::span<const btree::NewRecord> records() const noexcept { return records_; }
-  /// The first records are where they belong.
+  /// Removes the first records, after they have been written.
   void drop(std::size_t records) noexcept {
     records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(records));
     if (records_.empty()) {
@@ -78,7 +78,7 @@ class RecordBuffer {
       piece.used = 0;
     }
   }
-  /// The memory, too.
+  /// Clears the buffer and frees its memory.
   void give_back() noexcept { *this = RecordBuffer(); }
 
   void swap(RecordBuffer& other) noexcept { std::swap(*this, other); }
@@ -100,9 +100,9 @@ class RecordBuffer {
   }
 
   std::vector<Piece> pieces_;
-  std::size_t piece_ = 0;                  ///< that records are put into
-  std::size_t used_ = 0;                   ///< of all pieces
-  std::vector<btree::NewRecord> records_;  ///< in pieces_
+  std::size_t piece_ = 0;                  ///< index of the piece being filled
+  std::size_t used_ = 0;                   ///< in all pieces
+  std::vector<btree::NewRecord> records_;  ///< views into pieces_
 };
 
 }  // namespace palimpsest::engine

@@ -15,11 +15,12 @@ namespace {
 using btree::NewRecord;
 
 constexpr std::size_t kInsertedAtATime = 1000;
-/// Of appending, which others may hold up who need space in the log.
+/// Attempts at appending: transactions that need log space may make it give way.
 constexpr int kAttempts = 20;
-/// That are kept to be appended together, however short: each takes a view beside its bytes.
+/// Records buffered to be appended together, however short: each takes a view in addition to its
+/// bytes.
 constexpr std::size_t kRecordsKept = std::size_t{1} << 17U;
-/// Where nothing can be appended before the last leaf was split.
+/// Records inserted where nothing can be appended before the last leaf was split.
 constexpr std::size_t kInsertedFirst = 16;
 
 }  // namespace
@@ -35,7 +36,7 @@ void TreeLoader::add(const NewRecord& record) {
     append_kept();
   }
   if (!kept_.has_room_for(bytes)) {
-    append_all(std::array{record});  // more than is ever kept
+    append_all(std::array{record});  // larger than the buffer
     return;
   }
   kept_.expect(1, bytes);
@@ -58,7 +59,7 @@ void TreeLoader::append_all(std::span<const NewRecord> records) {
     try {
       append_some(records.subspan(done), done);
       attempt = 0;
-    } catch (const Error& error) {  // told to give way: what `done` counts stays
+    } catch (const Error& error) {  // it had to give way; the records counted in `done` stay
       if (error.code() != ErrorCode::transaction_too_old || attempt == kAttempts) {
         throw;
       }
@@ -66,7 +67,7 @@ void TreeLoader::append_all(std::span<const NewRecord> records) {
   }
 }
 
-// What was appended is not undone if this fails: the tree is then emptied.
+// If this fails, what was appended is not undone: the tree is emptied as a whole.
 void TreeLoader::append_some(std::span<const NewRecord> records, std::size_t& done) {
   const txn::TransactionPtr by =
       transactions_.begin(txn::Durability::asynchronous, txn::Isolation::none);

@@ -1,15 +1,16 @@
-// Fills a tree that is its maker's alone until he commits: an index, or a table's rows in other
+// Fills a tree that only its maker sees until it commits: an index, or a table's rows in other
 // columns.
 //
-// The tree goes back to be emptied if he does not commit: so the records need not be his changes.
-// They come in ascending order and are appended as leaves of their own (bulk/leaf_builder.h), some
-// mebibytes at once, by transactions that commit before the maker does and so survive if he does:
-// a tree of any size takes no log for itself but the names of its pages, and no memory but for what
-// is appended. Where nothing can be appended, few records or large values, they are inserted.
+// If the maker does not commit, the whole tree is returned to be emptied: so the records need not
+// be its changes. They come in ascending order and are appended as leaves of their own
+// (bulk/leaf_builder.h), a few MiB at a time, by transactions that commit before the maker does; so
+// they survive if it commits. A tree of any size thus takes no log but the names of its pages, and
+// no memory but that of the records being appended. Where records cannot be appended (few of them,
+// or large values), they are inserted.
 //
-// Latching: none; nobody else knows of the tree.
-// Failure: as transactions; snapshot_too_old when the maker's snapshot was given up. What was
-//          appended is then emptied with the tree.
+// Latching: none; no other thread knows the tree.
+// Failure: as transactions; snapshot_too_old when the maker's snapshot was cancelled. What was
+// appended is then emptied with the tree.
 // Thread-safety: belongs to one thread, within a call of the maker.
 #pragma once
 
@@ -26,16 +27,16 @@ namespace palimpsest::engine {
 
 class TreeLoader {
  public:
-  /// All outlive it.
+  /// All references outlive this.
   TreeLoader(txn::Transactions& transactions, txn::Transaction& maker, btree::BTree& tree)
       : transactions_(transactions), maker_(maker), tree_(tree) {}
 
-  /// The maker holds no log back, and has not been told to give up: asked now and then by whoever
-  /// fills.
+  /// Lets the maker stop pinning the log, and throws if its snapshot was cancelled. The code that
+  /// fills the tree calls this now and then.
   void go_on();
-  /// Greater than all before. Its bytes are copied.
+  /// Adds a record with a key greater than all before. Copies its bytes.
   void add(const btree::NewRecord& record);
-  /// The tree has all.
+  /// Writes the remaining records: the tree is complete.
   void finish();
 
  private:

@@ -1,4 +1,5 @@
-// Whose trees the sweep after bulks goes through: asked of the definitions, which lie above.
+// Which table or index owns a tree, for the sweep after bulks; implemented by the catalog, which
+// lies above.
 //
 // Thread-safety: all functions, from any thread. No latch is held.
 #pragma once
@@ -16,10 +17,10 @@ class TreeOwners {
   TreeOwners& operator=(const TreeOwners&) = delete;
   virtual ~TreeOwners() = default;
 
-  /// False: the tree was given back, with the table or index that it was of. Nobody shows what it
-  /// reads there any more.
+  /// False: the tree was returned to the pool when its table or index was dropped; its content is
+  /// not shown any more.
   [[nodiscard]] virtual bool is_owned(TreeId tree) const = 0;
-  /// For people: `table "person"`, `table "person", index "by_name"`, or the tree's number.
+  /// For messages: `table "person"`, `table "person", index "by_name"`, or the tree's number.
   [[nodiscard]] virtual std::string owner_of(TreeId tree) const = 0;
 };
 

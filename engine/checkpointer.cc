@@ -18,19 +18,19 @@
 namespace palimpsest::engine {
 namespace {
 
-/// A cycle begins when the log has grown by this share of the bound, a stride, and ends after
-/// another one.
+/// A cycle begins when the log has grown by a stride, which is the bound divided by this, and ends
+/// after another stride.
 constexpr std::uint64_t kStridesPerBound = 8;
-/// So many strides back lies the mark up to which a cycle writes, or a little more: one is growing
-/// when it ends, one more when the next one ends, and the rest is for being late.
+/// A cycle writes up to a mark this many strides back, or a little more. Of the other three, one is
+/// growing when the cycle ends, one more when the next cycle ends, and one is for delays.
 constexpr std::uint32_t kStridesUnwritten = kStridesPerBound - 3;
-/// A page that is always changed is written in one cycle of so many: before it is old, also when
-/// cycles are a little late, or it would be written twice as often.
+/// A page that changes all the time is written in one of this many cycles: before it becomes old,
+/// even when cycles are a little late; otherwise it would be written twice as often.
 constexpr std::uint32_t kCyclesOfPage = kStridesUnwritten;
 constexpr auto kPauseInCycle = std::chrono::milliseconds(5);
 constexpr auto kPauseBetween = std::chrono::milliseconds(50);
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
-/// Attempts in a row that fail before those who wait for the log's space are told: two seconds.
+/// Failed attempts in a row before threads that wait for log space get an error: two seconds.
 constexpr unsigned kFailuresMax = 20;
 /// A slice is a batch of the page writer, unless the cycle is nearly over.
 constexpr std::size_t kSlicePagesMin = 16;
@@ -70,7 +70,7 @@ void Checkpointer::stop() noexcept {
 // that, are no smaller than those of these records (invariant 2).
 void Checkpointer::begin_cycle(bool writes_all) {
   if (log_.is_waited_for()) {
-    log_.wait_durable(newest_gsn());  // what is not in the stream yet would lie behind the mark
+    log_.wait_durable(newest_gsn());  // records not in the stream yet would lie behind the mark
   }
   const wal::LogStart start = log_.current_start();
   std::vector<wal::LogMark> marks = log_.take_marks(start);
@@ -78,7 +78,7 @@ void Checkpointer::begin_cycle(bool writes_all) {
   const Gsn newest = newest_gsn();
   log_.wait_durable(newest);  // invariant 4
   marks.push_back({.start = start, .newest = newest});
-  const buffer::PageAge age = pool_.begin_age();  // not before: invariants 1 and 4
+  const buffer::PageAge age = pool_.begin_age();  // not earlier: invariants 1 and 4
   for (const wal::LogMark& mark : marks) {
     marks_.push_back({mark, age});
   }
@@ -92,7 +92,7 @@ void Checkpointer::begin_cycle(bool writes_all) {
 }
 
 // What lies before a mark lies before later ones, too. A cycle's mark may have a `newest` far above
-// those of marks behind it if the log grew much while it was taken.
+// those of later marks if the log grew much while it was taken.
 void Checkpointer::lower_marks() noexcept {
   Gsn least = marks_.back().log.newest;
   for (Mark& mark : marks_ | std::views::reverse) {
@@ -101,8 +101,8 @@ void Checkpointer::lower_marks() noexcept {
   }
 }
 
-// That of the oldest mark that lies not too far back: the cycle's own is one. When cycles are late
-// it is a mark of fewer cycles before.
+// The age of the oldest mark that is not too far back; the cycle's own mark is one. When cycles are
+// late, that is the mark of fewer cycles ago.
 buffer::PageAge Checkpointer::age_in_reach() const noexcept {
   const std::uint64_t back = (kStridesUnwritten + 1) * stride_bytes();
   const auto mark =
@@ -137,7 +137,8 @@ void Checkpointer::finish_cycle() {
   }
 }
 
-// If it has been in the way for a whole cycle. One of several that are as old may be enough.
+// Cancels the oldest transaction if it has been in the way for a whole cycle. Of several that are
+// equally old, one may be enough.
 void Checkpointer::cancel_oldest() {
   const Gsn oldest = transactions_.oldest();
   if (in_the_way_ != txn::DeferredFrees::kNone && oldest <= in_the_way_) {
@@ -147,7 +148,7 @@ void Checkpointer::cancel_oldest() {
   }
 }
 
-// No cycle is under way. Whether that gave space, or will soon.
+// No cycle is under way. Returns whether that freed log space, or will soon.
 bool Checkpointer::move_start() {
   const Gsn oldest = transactions_.oldest();
   PALIMPSEST_SYNC_POINT("engine.checkpoint.oldest_known");
@@ -180,7 +181,7 @@ bool Checkpointer::cycle_is_due() const noexcept {
   return marks_.empty() ? log_.replay_bytes() >= step : grown_since(marks_.back().log) >= step;
 }
 
-// In step with the log: as much of the pages as the log has used of its share.
+// In step with the log: writes the share of the pages that the log has used of its stride.
 std::size_t Checkpointer::pages_due() const noexcept {
   const std::size_t left = frames_.size() - next_frame_;
   if (filling_.load(std::memory_order_relaxed)) {
@@ -195,7 +196,7 @@ std::size_t Checkpointer::pages_due() const noexcept {
   return due < worth ? 0 : std::min({due, left, pool_.writer().batch_pages()});
 }
 
-// Whoever keeps half the log from being reused is asked to end.
+// Asks transactions to end that keep half the log from being reused.
 void Checkpointer::cancel_old() {
   const std::uint64_t allowed = log_.capacity_bytes() / 2;
   Gsn newest{0};
@@ -212,8 +213,8 @@ void Checkpointer::cancel_old() {
   }
 }
 
-// A page file that has failed for good lets no checkpoint end, and the log would fill up while its
-// users wait.
+// After a permanent failure of the page file, no checkpoint ends, and the log would fill up while
+// its users wait: so the log is made to fail.
 void Checkpointer::require_working() {
   try {
     pool_.writer().require_working();
@@ -231,7 +232,7 @@ bool Checkpointer::step() {
   cancel_old();
   const bool filling = filling_.load(std::memory_order_relaxed);
   if (filling && in_cycle_ && reach_ != marks_.back().age) {
-    in_cycle_ = false;  // it would not give back enough
+    in_cycle_ = false;  // it would not free enough
   }
   if (!in_cycle_) {
     if (!filling && !cycle_is_due()) {
@@ -246,7 +247,7 @@ bool Checkpointer::step() {
     return due != 0;
   }
   if (filling) {
-    filling_.store(false, std::memory_order_relaxed);  // again if it still is
+    filling_.store(false, std::memory_order_relaxed);  // set again if the log is still filling
   }
   finish_cycle();
   return true;
@@ -254,7 +255,7 @@ bool Checkpointer::step() {
 
 void Checkpointer::run() {
   const std::lock_guard lock(cycle_mutex_);
-  if (in_cycle_) {  // its mark stays usable once the next one has ended
+  if (in_cycle_) {  // its mark remains usable once the next cycle has ended
     in_cycle_ = false;
   }
   begin_cycle(true);
@@ -279,7 +280,7 @@ void Checkpointer::run_clean() {
   log_.move_start(start, encode_checkpoint_note({.clock = newest, .replayed_up_to = newest}), true);
 }
 
-// The background
+// The background thread
 
 void Checkpointer::log_is_filling() noexcept {
   if (!filling_.exchange(true)) {

@@ -30,16 +30,16 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// What redo is reckoned to do at least, reading pages included.
+/// Assumed minimum speed of redo, reading pages included.
 constexpr std::uint64_t kRedoBytesPerSecond = std::uint64_t{50} << 20U;
-/// Slot logs that the memory is reckoned for. Each has its share of it; further ones have as little
-/// as a log can have.
+/// The number of slot logs that memory is budgeted for. Each gets its share; further ones are as
+/// small as possible.
 constexpr std::uint64_t kSlotLogsReckoned = 8;
 constexpr std::uint64_t kShareOfSlotLog = 4096;
 constexpr std::size_t kSlotLogBytesMin = std::size_t{256} << 10U;
 constexpr std::size_t kSlotLogBytesMax = std::size_t{1} << 20U;
 constexpr std::size_t kBatchBytesMax = std::size_t{1} << 20U;
-/// The page file until it is whole.
+/// Name of the page file until it is complete.
 constexpr std::string_view kNewPageFileName = "pages.new";
 
 std::chrono::milliseconds since(SteadyClock::time_point begin) {
@@ -59,7 +59,7 @@ std::size_t slot_log_bytes_min(std::uint32_t page_size) {
   return std::max(kSlotLogBytesMin, std::bit_ceil(2 * record_bytes_max(page_size)));
 }
 
-/// Of those that the memory is reckoned for.
+/// Size of the slot logs that memory is budgeted for.
 std::size_t slot_log_bytes(std::uint64_t memory_bytes, std::uint32_t page_size) {
   const std::size_t share = std::bit_floor(memory_bytes / kShareOfSlotLog);
   return std::max(std::min(share, kSlotLogBytesMax), slot_log_bytes_min(page_size));
@@ -82,8 +82,8 @@ std::uint64_t read_bytes_max(const EngineOptions& options) {
                                      : default_read_bytes(options.memory_bytes);
 }
 
-/// Addresses for what versions and what leads to them take, with room for blocks that are not full.
-/// None where bugs are looked for: sanitizers know the heap.
+/// Address space for versions, entries and mapping tables, with room for blocks that are not full.
+/// None in builds with debug checks, because sanitizers know only the heap.
 std::size_t slab_bytes([[maybe_unused]] const EngineOptions& options) {
 #ifdef PALIMPSEST_DEBUG_CHECKS
   return 0;
@@ -103,7 +103,7 @@ void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)
   }
 }
 
-/// Reads what no table can be found without.
+/// Reads data without which no table can be found.
 void need(std::string_view what, FunctionRef<void()> read) {
   try {
     read();
@@ -118,7 +118,7 @@ void need(std::string_view what, FunctionRef<void()> read) {
   }
 }
 
-/// Whoever has it, until this goes; the other is told.
+/// Scope of an operation of which one may run at a time; in a second one, is_mine() is false.
 class OneAtATime {
  public:
   explicit OneAtATime(std::atomic<bool>& taken) noexcept
@@ -148,10 +148,10 @@ struct Engine::Unfinished {
 std::unique_ptr<Engine> Engine::open(io::Device& pages, io::Device& log,
                                      const EngineOptions& options) {
   std::unique_ptr<Engine> database(new Engine(pages, log, options));
-  const auto alone = pages.lock_directory();  // until it is known what is there, or all is made
+  const auto alone = pages.lock_directory();  // until it is known what exists, or all is made
   try {
     database->open_files();
-    remove_sort_files(pages);  // nobody else has the page file open
+    remove_sort_files(pages);  // no other process has the page file open
     database->start();
   } catch (const Error& error) {
     if (!database->making_ || error.code() != ErrorCode::no_space) {
@@ -170,10 +170,10 @@ Engine::~Engine() {
   if (opened_ && !closed_) {
     try {
       close();
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): recovery will do it
+    } catch (const std::exception&) {  // left to recovery
     }
   }
-  tree_messages_.know(nullptr);  // threads that end later may still have an error to tell
+  tree_messages_.know(nullptr);  // threads that end later may still report an error
 }
 
 // Files
@@ -207,7 +207,7 @@ void Engine::open_files() {
   remember_log_place(page_device_, log_device_);
 }
 
-// Only looks: one that was closed cleanly stays so.
+// Only looks: a database that was closed cleanly stays so.
 void Engine::require_new() const {
   const auto file = buffer::PageFile::open(page_device_, buffer::kPageFileName,
                                            {.read_only = true, .allow_unclean = true});
@@ -240,9 +240,9 @@ void Engine::make_files() {
   remember_log_place(page_device_, log_device_);
 }
 
-// The page file last: as long as it is there, the rest may be removed.
+// The page file is removed last: as long as it exists, the rest may be removed.
 void Engine::remove_unfinished() {
-  std::unique_ptr<wal::LogControl> control;  // locked until it has gone
+  std::unique_ptr<wal::LogControl> control;  // locked until it is removed
   if (log_device_.exists(wal::kControlFileName)) {
     control = wal::LogControl::open(log_device_, true);
     require_own_log(*control);
@@ -308,7 +308,8 @@ std::uint64_t Engine::pool_bytes() const {
                                                                  read_bytes_max(options_)));
 }
 
-// Replay's length goes up to the bound; half of the log would be what the log calls filling.
+// The length of replay rises to this bound; at half of its capacity, the log reports that it is
+// filling.
 std::uint64_t Engine::replay_bytes_max() const {
   const auto seconds = static_cast<std::uint64_t>(options_.recovery_time.count());
   const std::uint64_t most = log_->capacity_bytes() / 8 * 3;
@@ -436,8 +437,8 @@ void Engine::make_checkpointer() {
   woken_by_log_.store(&*checkpointer_, std::memory_order_release);
 }
 
-// Until the header names the catalog's root, there is no database. By then it is durable and on
-// disk: who opens it next may find the header and nothing to replay.
+// Until the header names the catalog's root, there is no database. By then the catalog is durable
+// and on disk: the next opening may find the header and nothing to replay.
 void Engine::make_catalog() {
   make_transactions();
   make_checkpointer();
@@ -447,10 +448,10 @@ void Engine::make_catalog() {
   file_->set_catalog_root(root);
 }
 
-// What undoing writes was promised space before the crash, but padding may have used it since, and
-// nobody moves replay's start before all is undone: it overdraws the log's budget if it must.
-// Losers are undone before anybody can begin a transaction, and the catalog is read again then:
-// trees that they made are gone.
+// Space for the log records of undo was reserved before the crash, but padding may have used it
+// since, and replay's start cannot move before all is undone: undo overdraws the log's budget if
+// necessary. Losers are undone before any transaction can begin. Then the catalog is read again,
+// because the trees that losers made are gone.
 void Engine::finish_recovery(const Unfinished& unfinished) {
   need("the list of all trees", [&] { catalog_->open(file_->catalog_root()); });
   const auto begin = SteadyClock::now();
@@ -465,7 +466,8 @@ void Engine::finish_recovery(const Unfinished& unfinished) {
   need("the list of all trees", [&] { catalog_->open(file_->catalog_root()); });
   make_transactions();
   transactions_->deferred_frees().free_now(unfinished.given_up);
-  make_checkpointer();  // now: before, it could let go of the records that say what is pending
+  make_checkpointer();  // not earlier: it could move replay's start past the records that say what
+                        // is pending
   if (recovery_.was_needed) {
     checkpointer_->run();
   }
@@ -505,7 +507,7 @@ BackupReport Engine::back_up(io::Device& into, const BackupOptions& options) {
   }
   {
     const std::lock_guard cut(cutting_);
-  }  // whoever began to cut before it has ended
+  }  // waits for a cut that has begun before
   return engine::back_up({.file = *file_,
                           .writer = *writer_,
                           .space = *space_,
@@ -572,10 +574,10 @@ void Engine::close() {
   file_->close_cleanly();
 }
 
-// The replayed part of the log is empty by now and all frees are durable: nothing names the pages
-// behind the cut any more, and a crash before the file is marked as clean has nothing to redo
-// there. What the file would grow by as soon as it is written to again is left.
-// A backup reads pages by their ids, and has none of those that the file ends before.
+// The replayed part of the log is empty by now and all frees are durable: nothing refers to the
+// pages behind the cut any more, and a crash before the file is marked as clean has nothing to redo
+// there. The pages that the file would grow by at the next write stay.
+// A backup reads pages by their ids, and would not find those that were cut off.
 std::uint64_t Engine::cut_tail(std::uint64_t pages_min) {
   const std::lock_guard lock(cutting_);
   return is_copied_.load() ? 0 : space_->truncate_free_tail(pages_min);

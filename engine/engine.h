@@ -1,23 +1,22 @@
-// A database in a directory: opens it, recovering what a crash left behind, and keeps together what
-// all the other folders are for.
+// A database in a directory: opens it, recovering from a crash if necessary, and owns all its
+// parts.
 //
-// Files: the page file (page_file.h) and the log's (log_store.h), in one directory or two; those of
-//   sorts (bulk/sort/sort_file.h) beside the pages, removed when it is opened if somebody has left
-//   any.
+// Files: the page file (buffer/page_file.h) and the log's (wal/log_store.h), in one directory or
+// two; those of sorts (bulk/sort/sort_file.h) beside the pages: leftovers are removed at opening.
 // Opening: torn pages are restored; the log's end is found; unless everything was closed cleanly,
-//   the log is analysed and replayed (recovery/); a new incarnation of the log begins; what losers
-//   left is undone through it; pages that winners gave up are freed; a checkpoint ends it. A crash
-//   anywhere in between is recovered from in the same way.
-// Making: pages file, log, then the catalog; the page file's header names the catalog's root at the
-//   very end. A database without one was never finished, holds nothing, and is made again.
-// Alone: the directory is locked from the first look at what is there until all is open or made,
-//   the page file and the log's control file for as long as they are open: so nobody makes, or
-//   removes, what somebody else has found or made meanwhile. Of an unfinished database only its own
-//   log goes.
+// the log is analysed and replayed (recovery/); a new incarnation of the log begins; the changes of
+// losers are undone through it; pages that winners released are freed; a checkpoint ends the
+// opening. A crash anywhere in between is recovered from in the same way.
+// Making: page file, log, then the catalog; last, the page file's header names the catalog's root.
+// A database without a root was never finished, is empty, and is made again.
+// Exclusion: the directory is locked from the first look at its files until all are open or made;
+// the page file and the log's control file as long as they are open. So no process makes or removes
+// what another one has found or made meanwhile. Of an unfinished database only its own log is
+// removed.
 //
-// Thread-safety: all functions, from any thread, but for open(), close() and the destructor.
+// Thread-safety: all functions, from any thread, except open(), close() and the destructor.
 // Failure: Error as the parts say. After `failed`, reads go on, and opening again recovers all that
-//          was acknowledged.
+// was acknowledged.
 #pragma once
 
 #include <atomic>
@@ -67,46 +66,46 @@
 namespace palimpsest::engine {
 
 struct EngineOptions {
-  /// For everything: the pool gets what the log's and the writer's buffers leave.
+  /// For everything: the pool gets what the buffers of log and page writer leave.
   std::uint64_t memory_bytes = std::uint64_t{256} << 20U;
-  /// For versions, of that; 0: a sixteenth.
+  /// For versions, a part of memory_bytes; 0: a sixteenth.
   std::uint64_t version_bytes_max = 0;
-  /// What serializable transactions remember of what they have read, together; 0: a 64th.
+  /// For the read sets of serializable transactions, together; 0: a 64th.
   std::uint64_t read_bytes_max = 0;
-  /// For sorting the entries of an index that is made, beside that, while it is; 0: an eighth of
-  /// it, between 1 MiB and 256 MiB.
+  /// For sorting the entries of an index while it is built, beside memory_bytes; 0: an eighth of
+  /// that, between 1 MiB and 256 MiB.
   std::uint64_t sort_bytes = 0;
   /// Of a new database; one that exists keeps its own.
   buffer::PageFileOptions pages;
   /// Make the database if there is none.
   bool create_if_missing = true;
-  /// Throw already_exists if there is one that was finished.
+  /// Throw already_exists if there is a finished one.
   bool must_be_new = false;
-  /// Most log there is; at least four segments. The log takes what it needs.
+  /// Maximum size of the log; at least four segments. The log takes what it needs.
   std::uint64_t log_bytes_max = std::uint64_t{1} << 30U;
   std::uint64_t log_segment_bytes = std::uint64_t{16} << 20U;  ///< of a new database
-  /// What the log begins with and grows from, log_segment_bytes_min() at least; 0: segments are all
-  /// of one size.
+  /// Size of the first segments, from which later ones grow, at least log_segment_bytes_min(); 0:
+  /// all segments have one size.
   std::uint64_t log_first_segment_bytes = 0;
-  /// Most that recovery should take; bounds the log that has to be replayed.
+  /// Longest time that recovery should take; bounds the log to be replayed.
   std::chrono::seconds recovery_time{10};
-  /// Not 0: that bound, instead.
+  /// If not 0: that bound, instead.
   std::uint64_t replay_bytes_max = 0;
   /// Threads of recovery.
   std::size_t recovery_threads = 2;
   std::uint32_t max_transactions = 1024;
   txn::TransactionOptions transactions;
-  /// Checkpoints, emptying of dropped tables, sweeping after bulks, and giving space back, by
-  /// threads of their own; else by whoever calls checkpointer(), tree_pool(), bulk_sweep() and
+  /// Whether threads of their own make checkpoints, empty dropped tables, sweep after bulks, and
+  /// return space; otherwise the owner calls checkpointer(), tree_pool(), bulk_sweep() and
   /// space_keeper().
   bool background_threads = true;
-  /// Of these, all but checkpoints: what aborted bulks have left is undone from the opening on.
+  /// Whether these include all but checkpoints: aborted bulks are undone from the opening on.
   bool background_sweeps = true;
-  /// How long a change of a table's definition waits for those who have written something.
+  /// How long a change of a table's definition waits for transactions that have written something.
   std::chrono::milliseconds definition_patience{10'000};
-  /// Before what a damaged page has kept from being undone after a bulk is tried again, at first.
+  /// First pause before undoing a bulk on a damaged page is tried again.
   std::chrono::milliseconds sweep_pause{1'000};
-  /// Is told what the background could not do, and why.
+  /// Receives what the background could not do, and why.
   LogSink log = stderr_log_sink();
   ProgressCallback progress;
 };
@@ -114,7 +113,7 @@ struct EngineOptions {
 struct RecoveryOutcome {
   bool was_needed = false;
   std::uint64_t log_bytes = 0;        ///< replayed
-  std::uint64_t changes_applied = 0;  ///< a change for each of its pages
+  std::uint64_t changes_applied = 0;  ///< one per change and page
   std::uint64_t losers = 0;           ///< transactions rolled back
   std::chrono::milliseconds analysis{0};
   std::chrono::milliseconds redo{0};
@@ -123,14 +122,14 @@ struct RecoveryOutcome {
 
 class Engine {
  public:
-  /// Least memory, and least segments of the log, of a new database with pages of this size.
+  /// Minimum memory, and minimum segment size of the log, of a new database with this page size.
   [[nodiscard]] static std::uint64_t memory_bytes_min(std::uint32_t page_size_bytes);
   [[nodiscard]] static std::uint64_t log_segment_bytes_min(std::uint32_t page_size_bytes);
 
   /// The devices outlive it; both may be the same.
   [[nodiscard]] static std::unique_ptr<Engine> open(io::Device& pages, io::Device& log,
                                                     const EngineOptions& options);
-  /// Closes it if close() was not called; what goes wrong then is recovery's.
+  /// Closes it if close() was not called; recovery makes up for what fails.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -148,21 +147,21 @@ class Engine {
   /// Null if there is none. It stays open until the database is closed.
   [[nodiscard]] btree::BTree* find_tree(std::string_view name) { return catalog_->find(name); }
 
-  /// Copies the database, which is in use, into an empty directory (backup/backup.h). Throws what
-  /// that does, and locked if another backup is under way.
+  /// Copies the database, which is in use, into an empty directory. Throws as back_up() in
+  /// backup/backup.h, and locked if another backup is under way.
   BackupReport back_up(io::Device& into, const BackupOptions& options);
 
-  /// Makes the page file as short as what is in use (space/compaction.h). Throws what that does,
+  /// Makes the page file as short as its contents allow. Throws as Compaction (space/compaction.h),
   /// and locked if one is under way, or the database is being closed.
   CompactionReport compact(const CompactionOptions& options);
   [[nodiscard]] SpaceKeeper& space_keeper() noexcept { return *space_keeper_; }
 
-  /// Everything is on disk, a long free end of the page file is cut off, and opening needs no redo.
-  /// No transaction is active. Afterwards only the destructor may be called. Throws
-  /// invalid_argument if a transaction is active, or a backup is made: it stays open. Throws
-  /// io_error, no_space, failed: it is closed all the same, and recovery will do the rest.
+  /// Writes everything to disk and cuts off a long free end of the page file, so that opening needs
+  /// no redo. Afterwards only the destructor may be called. Throws invalid_argument if a
+  /// transaction is active, or a backup is made: it stays open. Throws io_error, no_space, failed:
+  /// it is closed all the same, and recovery will do the rest.
   void close();
-  /// Nothing but the destructor may be called.
+  /// Whether only the destructor may be called.
   [[nodiscard]] bool is_closed() const noexcept { return closed_; }
 
   [[nodiscard]] const RecoveryOutcome& recovery() const noexcept { return recovery_; }
@@ -179,18 +178,18 @@ class Engine {
   [[nodiscard]] buffer::SpaceMap& space() noexcept { return *space_; }
   [[nodiscard]] buffer::PageFile& file() noexcept { return *file_; }
   [[nodiscard]] versioning::EntryMemory& entries() noexcept { return entries_; }
-  /// Most log there is, in segments as the log has them.
+  /// Maximum size of the log, in its own segments.
   [[nodiscard]] std::uint64_t log_bytes_max() const noexcept {
     return store_->segments().bytes_max();
   }
   [[nodiscard]] std::uint64_t log_segment_bytes() const noexcept {
     return store_->segments().segment_bytes();
   }
-  /// For sorting records of a table.
+  /// Memory and device for sorting records of a table.
   [[nodiscard]] SortSpace sort_space() const;
 
  private:
-  /// What analysis leaves for after the log has begun.
+  /// What analysis leaves to be done after the log has begun.
   struct Unfinished;
 
   Engine(io::Device& pages, io::Device& log, const EngineOptions& options);
@@ -224,13 +223,13 @@ class Engine {
   const EngineOptions options_;
   RecoveryOutcome recovery_;
   bool making_ = false;  ///< there is no database yet
-  bool opened_ = false;  ///< what opening has left half done must not be closed as clean
+  bool opened_ = false;  ///< if false, a partly opened database must not be closed as clean
   bool closed_ = false;
   std::atomic<bool> is_copied_{false};     ///< a backup is made, or it is being closed
   std::atomic<bool> is_compacted_{false};  ///< pages are moved, or it is being closed
   std::mutex cutting_;                     ///< held while the file is cut, which is_copied_ forbids
 
-  // In the order in which they are made, and the other way round ended.
+  // In the order in which they are made; destroyed in reverse order.
   std::unique_ptr<buffer::PageFile> file_;
   std::optional<wal::LogStore> store_;
   Clock clock_;
@@ -250,7 +249,7 @@ class Engine {
   std::optional<TreeCatalog> catalog_;
   ReclaimableSpace reclaimable_space_;
   std::optional<txn::Transactions> transactions_;
-  /// Versions are folded while there are snapshots to ask for.
+  /// Folding reads the snapshots of transactions_, so it stops before these are destroyed.
   struct StopFolding {
     void operator()(versioning::TableAttachment* tables) const noexcept {
       tables->fold_with(nullptr);

@@ -18,7 +18,7 @@ namespace palimpsest::engine {
 namespace {
 
 constexpr std::string_view kNewLogPlaceName = "log-directory.new";
-constexpr std::size_t kBlockBytes = 8192;  ///< more than the system's longest path
+constexpr std::size_t kBlockBytes = 8192;  ///< longer than the system's longest path
 constexpr std::size_t kAlignmentBytes = 4096;
 
 bool is_beside(const io::Device& pages, const io::Device& log) {

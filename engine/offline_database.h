@@ -1,10 +1,10 @@
-// A database that was closed cleanly, opened to look at it: nothing is written, no log is begun.
+// A database that was closed cleanly, opened for inspection: nothing is written, no log is begun.
 //
-// What was closed cleanly needs neither redo nor undo, and no page is pending to be freed: page
-// file, space map and catalog are all there is to it. Opened in steps, so that whoever looks for
-// damage finds what lies behind the first one.
-// Thread-safety: construction and the opening functions belong to one thread; the parts as they
-//                say themselves. Trees must not be changed.
+// A cleanly closed database needs neither redo nor undo, and has no pending frees: it consists of
+// page file, space map and catalog. It is opened in steps, so that a search for damage continues
+// behind the first error.
+// Thread-safety: construction and the opening functions belong to one thread; the parts as they say
+// themselves. Trees must not be changed.
 // Failure: Error as the steps say; corruption where bytes contradict themselves.
 #pragma once
 
@@ -36,9 +36,9 @@ class OfflineDatabase {
   OfflineDatabase(const OfflineDatabase&) = delete;
   OfflineDatabase& operator=(const OfflineDatabase&) = delete;
 
-  /// Loads the space map; first. Throws io_error, corruption.
+  /// Loads the space map; called first. Throws io_error, corruption.
   void open_space();
-  /// Opens the catalog in a pool of so much memory, or the pool's minimum; afterwards. Throws
+  /// Opens the catalog in a pool of `memory_bytes`, or of the pool's minimum; called second. Throws
   /// io_error, corruption, out_of_memory.
   void open_catalog(std::uint64_t memory_bytes);
 
@@ -49,7 +49,7 @@ class OfflineDatabase {
  private:
   std::unique_ptr<buffer::PageFile> file_;
   std::optional<buffer::SpaceMap> space_;
-  std::optional<buffer::PageWriter> writer_;  ///< the pool has one; nothing is ever dirty
+  std::optional<buffer::PageWriter> writer_;  ///< the pool requires one; nothing is ever dirty
   std::optional<btree::NodeKind> node_kind_;
   versioning::TableAttachment tables_;
   buffer::PageKinds kinds_;

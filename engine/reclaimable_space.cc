@@ -13,16 +13,17 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Rounds through everything are repeated at once up to this length; after longer ones there is a
+/// Rounds through everything up to this length are repeated at once; longer ones are followed by a
 /// pause.
 constexpr auto kShortRound = std::chrono::milliseconds(10);
-/// Pages that a round looks for at least: whoever wants some will want more.
+/// Minimum number of pages that a round looks for: a caller that needs some will need more.
 constexpr std::uint64_t kPagesMin = 256;
-/// How long who waits for a round sleeps before it looks whether it is to end.
+/// How long a thread that waits for a round sleeps before it checks whether its transaction was
+/// cancelled.
 constexpr auto kLookPause = std::chrono::milliseconds(10);
 
-/// True: it has what it wants. What cannot be read is for whoever needs it to report, not the
-/// caller's.
+/// True: the walk has found what it wants. Damaged pages are not this caller's error; the next
+/// reader reports them.
 bool purge(btree::BTree& tree, const btree::WriteContext& by, btree::GhostWalk& walk) {
   try {
     return tree.purge_ghosts(by, walk);
@@ -36,7 +37,8 @@ bool purge(btree::BTree& tree, const btree::WriteContext& by, btree::GhostWalk& 
 
 }  // namespace
 
-// What is given up goes first: who waited for a round finds its pages, or does the next one.
+// Deferred frees come first. A caller that waited for another's round succeeds if that found pages,
+// else does the next round.
 bool ReclaimableSpace::reclaim(const btree::WriteContext& by, std::uint64_t pages) {
   if (tables_ == nullptr) {
     return false;
@@ -71,7 +73,7 @@ bool ReclaimableSpace::purge_tables(const btree::WriteContext& by, std::uint64_t
   }
   rest();  // removals from now on count
   if (by.pruner != nullptr) {
-    by.pruner->begin();  // who was in the way when it looked before may have gone
+    by.pruner->begin();  // a transaction that blocked the last pruning may have ended
   }
   transactions_->retire_bulks();
   btree::GhostWalk walk{.pages_wanted = pages};
@@ -90,7 +92,8 @@ bool ReclaimableSpace::purge_tables(const btree::WriteContext& by, std::uint64_t
   return walk.pages != 0;
 }
 
-/// All, the one in which the last round has stopped first, and again at the end: its beginning.
+/// All trees: first the one in which the last round stopped, which is repeated at the end for its
+/// beginning.
 std::vector<btree::BTree*> ReclaimableSpace::trees_from_last() const {
   std::vector<btree::BTree*> trees;
   for (const TablePtr& table : tables_->all()) {

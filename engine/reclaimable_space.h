@@ -1,29 +1,31 @@
-// Space of what nobody needs any more, found when pages can no longer be had.
+// Finds space that is not needed any more, when no free pages are left.
 //
-// A removed record leaves a ghost, which keeps its place, and the pages of a large value, until its
-// leaf is written to again (btree.h). On a disk that is full nothing is written, and after opening
-// nobody knows where ghosts lie (versioning/ghost_hints.h). So whoever is about to fail with
-// no_space has this go through the leaves of all tables first, from where the last one stopped,
-// until there is what is wanted and some more, or all leaves were seen: one round at a time, for
-// all who wait for room. What that costs is spent again and again by a caller who does not take no
-// for an answer: after a long round through everything there is a pause as long, unless somebody
-// removes records. A removal is noted when it is made; whoever looks before it is dead, and finds
-// too little, may have that pause before him.
-// Trees that were replaced, and that no reader needs any more, are given back then, too. If there
-// is nothing else, but trees of dropped tables and replaced ones are being emptied, he waits for
-// some of that (catalog/tree_pool.h). Not found: what somebody may still see, records that
-// aborted bulks have left where they have deleted or replaced none (bulk/bulk_sweep.h undoes
-// that), and what lies in a tree behind a leaf that cannot be read.
+// A removed record leaves a ghost, which keeps its space, and the pages of a large value, until its
+// leaf is written to again (btree/btree.h). On a full disk nothing is written, and after opening it
+// is unknown which leaves have ghosts (versioning/ghost_hints.h). So a writer that is about to fail
+// with no_space calls reclaim() first.
+// reclaim() purges the leaves of all tables, from where the last round stopped, until it has the
+// wanted pages and some more, or has seen all leaves. There is one round at a time, for all waiting
+// writers. So that a caller that keeps retrying does not spend that time again and again, a long
+// round through everything is followed by a pause as long, unless records are removed. A removal is
+// noted when it is made; so a round that runs before the removed records can be purged, and finds
+// too little, may be followed by that pause.
+// reclaim() also returns replaced trees that no reader needs any more. If there is nothing else,
+// but dropped or replaced trees are being emptied, it waits for some of that (catalog/tree_pool.h).
+// It does not find: what some transaction may still see; records of aborted bulks in leaves where
+// these have deleted or replaced nothing (bulk/bulk_sweep.h undoes them); and in each tree, what
+// lies behind a leaf that cannot be read.
 //
-// Argument that a tree may be gone through whose table is dropped meanwhile: trees stay open until
-// the database is closed, and a ghost that nobody needs may go from any tree, whoever's it is.
+// Argument that it may walk through a tree although its table is dropped meanwhile: trees stay open
+// until the database is closed, and unneeded ghosts may be purged from any tree, whichever table
+// owns it.
 //
-// Latching: the round is a mutex, held across I/O, under a transaction's owner latch; whoever waits
-//           for it holds no latch of a page. Who has it waits for the log and for pages, not for
-//           transactions, and for the tree store's thread only as long as that one's patience:
-//           it may need the log that this one holds back. Either ends when the transaction is
-//           asked to: others wait for that log.
-// Thread-safety: all functions, from any thread, but for open().
+// Latching: the round is a mutex, held across I/O, under a transaction's owner latch; a thread that
+// waits for it holds no page latch. Its holder waits for the log and for pages, not for
+// transactions; and for the tree pool's thread only as long as that one's patience, because that
+// thread may need log space that this transaction pins. Either wait ends when the transaction is
+// asked to end, because other transactions wait for that log.
+// Thread-safety: all functions, from any thread, except open().
 #pragma once
 
 #include <atomic>
@@ -43,7 +45,7 @@ namespace palimpsest::engine {
 
 class ReclaimableSpace final : public btree::SpaceReclaimer {
  public:
-  /// Before transactions begin; all outlive them.
+  /// Called before transactions begin; all arguments outlive them.
   void open(TableCatalog& tables, TreePool& trees, txn::Transactions& transactions) noexcept {
     tables_ = &tables;
     trees_ = &trees;

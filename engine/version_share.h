@@ -1,5 +1,5 @@
-// What versions, and what serializable transactions have read, may take of a database's memory,
-// unless its options say.
+// The default shares of a database's memory for versions and for the read sets of serializable
+// transactions.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace palimpsest::engine {
 
-/// Less than this is of no use, with the smallest pages and pools.
+/// Less than this is of no use, even with the smallest pages and pools.
 inline constexpr std::uint64_t kVersionBytesMin = std::uint64_t{256} << 10U;
 
 [[nodiscard]] constexpr std::uint64_t default_version_bytes(std::uint64_t memory_bytes) noexcept {
@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kVersionBytesMin = std::uint64_t{256} << 10U;
   return std::max(memory_bytes / kShareOfMemory, kVersionBytesMin);
 }
 
-/// A set of reads is coarse with less than this (versioning/read_set.h).
+/// With less than this, read sets are coarse (versioning/read_set.h).
 inline constexpr std::uint64_t kReadBytesMin = std::uint64_t{64} << 10U;
 
 [[nodiscard]] constexpr std::uint64_t default_read_bytes(std::uint64_t memory_bytes) noexcept {

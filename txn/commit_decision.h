@@ -1,9 +1,9 @@
-// What the commit of a transaction decides: the commit status of its own changes, those of
-// definitions that it has made and of a bulk; and who is told of its end.
+// Decides a transaction's commit: moves the commit statuses of its own changes, of the definitions
+// it made and of its bulk forward together, and tells a listener of its end.
 //
-// All its commit statuses take each step together, before the next step is taken by any
-// (versioning/commit_status.h). From the moment they are committed until whoever is told has
-// published the definitions, the transactions know of it (Transactions::has_bulk_since()).
+// All of a transaction's commit statuses take each step together: none takes the next step before
+// all have taken this one (versioning/commit_status.h). From commit() until end(), while the
+// listener publishes the new definitions, Transactions::has_bulk_since() reports the transaction.
 // Latching: none but the listener's. Thread-safety: belongs to its transaction's owner.
 #pragma once
 
@@ -19,25 +19,26 @@ class Transactions;
 
 class CommitDecision {
  public:
-  /// Of a slot's transactions, whose own commit status this is. Both outlive it.
+  /// `own`: the commit status of a slot's transactions. Both arguments outlive this.
   CommitDecision(Transactions& all, versioning::CommitStatus& own) noexcept
       : all_(all), own_(own) {}
 
-  /// This one, which lives until the transaction is told to have ended, is decided with it.
+  /// Decides this commit status along with the transaction's own. It lives until end().
   void add(versioning::CommitStatus& commit_status) noexcept;
   void tell(EndListener& listener) noexcept { listener_ = &listener; }
-  /// Whether it changes definitions, or is a bulk.
+  /// Whether the transaction changes definitions or is a bulk.
   [[nodiscard]] bool redefines() const noexcept {
     return others_.front() != nullptr || listener_ != nullptr;
   }
 
   void announce() noexcept;
   void date(Gsn timestamp) noexcept;
-  /// `date`: the one that was given.
+  /// `date`: as given to date().
   void commit(Gsn date) noexcept;
-  /// Of a commit that was announced.
+  /// After announce(), in place of commit().
   void abort() noexcept;
-  /// The transaction has ended: what was not committed is aborted, but for its own commit status.
+  /// The transaction has ended. Aborts what was not committed, except the transaction's own commit
+  /// status.
   void end(const Transaction& transaction, bool committed) noexcept;
 
  private:
@@ -47,7 +48,8 @@ class CommitDecision {
   Transactions& all_;
   versioning::CommitStatus& own_;
   EndListener* listener_ = nullptr;
-  std::array<versioning::CommitStatus*, 2> others_{};  ///< filled from the front; unused are null
+  std::array<versioning::CommitStatus*, 2> others_{};  ///< filled from the front; unused ones are
+                                                       ///< null
   bool publishes_ = false;                             ///< from commit() to end()
 };
 

@@ -1,8 +1,9 @@
-// Whom a transaction has to do with: the thread that uses it, and the transaction that it was in
-// conflict with last.
+// What a transaction is in contact with: the thread that uses it, and the transaction it last
+// conflicted with.
 //
-// Records tell the writer which other one had them (btree/record_change.h); definitions tell here.
-// Thread-safety: thread(), from any thread; all others belong to the transaction's owner.
+// For conflicts over records, btree/record_change.h notes the other writer in `writer`; for
+// conflicts over definitions, the catalog calls note_definer().
+// Thread-safety: thread(), from any thread; all other functions belong to the transaction's owner.
 #pragma once
 
 #include "txn/conflicting_writer.h"
@@ -15,28 +16,28 @@ class Transactions;
 
 class Contacts {
  public:
-  /// Of a slot's transactions; all outlive it.
+  /// Both belong to the slot and outlive this.
   Contacts(const Transactions& all, versioning::Writer& writer) noexcept
       : all_(all), writer_(writer) {}
   Contacts(const Contacts&) = delete;
   Contacts& operator=(const Contacts&) = delete;
 
-  /// The thread that uses it: told by the API.
+  /// The thread that uses the transaction, as reported by the API.
   [[nodiscard]] TransactionThread& thread() noexcept { return thread_; }
   [[nodiscard]] const TransactionThread& thread() const noexcept { return thread_; }
 
-  /// What the last conflict was with, if that has not ended.
+  /// The transaction of the last conflict, if it has not ended.
   [[nodiscard]] ConflictingWriter conflicting_writer() const noexcept;
-  /// It is in conflict with this one, which changes a table's definition.
+  /// Notes a conflict with `definer`, which changes a table's definition.
   void note_definer(const Transaction& definer) noexcept;
-  /// It is in conflict with what was committed already.
+  /// Notes a conflict with a change that is already committed.
   void note_no_conflicting_writer() noexcept {
     writer_.note_conflicting_writer(versioning::kNoWriter);
   }
 
  protected:
   ~Contacts() = default;
-  /// The slot's next transaction.
+  /// Resets this for the slot's next transaction.
   void begin_contacts() noexcept {
     note_no_conflicting_writer();
     definer_ = {};
@@ -46,7 +47,7 @@ class Contacts {
  private:
   const Transactions& all_;
   versioning::Writer& writer_;
-  ConflictingWriter definer_;  ///< the last one that it was in conflict with
+  ConflictingWriter definer_;  ///< the definer of the last conflict
   TransactionThread thread_;
 };
 

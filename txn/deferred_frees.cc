@@ -12,7 +12,7 @@ static_assert(btree::kLargeValueRunsMax <= buffer::kSpaceRunsMax, "a value fits 
 
 namespace {
 
-/// Of the record that frees its pages.
+/// Size of the log record that frees the value's pages.
 std::size_t record_bytes(const btree::LargeValueDescriptor& value) {
   return buffer::space_record_bytes(value.runs().size());
 }
@@ -29,7 +29,7 @@ std::size_t handed_over_bytes(std::span<const btree::LargeValueDescriptor> value
 
 DeferredFrees::DeferredFrees(wal::TransactionLog& log, buffer::SpaceMap& space)
     : log_(log), space_(space) {
-  log_.log().reserve(log_.slot(), {.goes_first = true});  // its log exists from now on
+  log_.log().reserve(log_.slot(), {.goes_first = true});  // makes sure that the slot's log exists
 }
 
 void DeferredFrees::prepare(wal::TransactionLog& log,
@@ -65,7 +65,8 @@ void DeferredFrees::add(Gsn commit, Gsn oldest,
   count_.fetch_add(1);
 }
 
-// One at a time, and its entry goes only when it is freed: replay's start does not pass it before.
+// Frees one entry at a time, and removes the entry only after its pages are free: replay's start
+// does not pass it before.
 bool DeferredFrees::run_due(Gsn horizon) {
   if (empty()) {
     return false;
@@ -107,7 +108,7 @@ void DeferredFrees::free_now(std::span<const buffer::PageRun> runs) {
   }
 }
 
-// appending_ held; log space is reserved.
+// appending_ is held; log space is reserved.
 void DeferredFrees::append(std::span<const buffer::PageRun> runs) noexcept {
   const std::size_t bytes = buffer::space_record_bytes(runs.size());
   Gsn gsn{};

@@ -1,18 +1,19 @@
-// Pages that committed transactions have given up: free once the commit is durable, and no snapshot
-// is older.
+// Pages released by committed transactions, until they may be freed: the commit is durable, and no
+// snapshot is older.
 //
-// The pages of a large value that was replaced or removed are not free with that change, which may
-// yet be undone, but when its transaction has committed and that is durable. Until then the change
-// stays in the replayed part of the log: who moves replay's start asks oldest(). Freeing is a log
-// record of its own; recovery frees what it finds given up by winners and not freed.
+// When a change replaces or removes a large value, the value's pages stay allocated, because the
+// change may be undone. They become free once the transaction's commit is durable. Until then the
+// change stays in the part of the log that recovery replays: the checkpointer does not move
+// replay's start past oldest(). Freeing is a log record of its own. Recovery frees the pages that
+// winners released and that no record has freed.
 //
-// Latching: one mutex over the list, taken by transactions that gave up large values only, and held
-//           neither across I/O nor while anything waits; a second one over the slot that the
-//           records are written through, taken before it.
+// Latching: mutex_ protects the list. Only transactions that released large values take it; it is
+// held neither across I/O nor during a wait. appending_ protects the slot that the records are
+// written through; it is taken before mutex_.
 // Thread-safety: all functions, from any thread.
-// Invariant: log space for freeing what is pending is held, so that a full log does not keep what
-//            holds its start back; and no more, or each value would take some for good.
-// Failure: run_due() throws failed; what is not freed then is freed later.
+// Invariant: log space is reserved for freeing what is pending, so that a full log does not block
+// the frees that let its start advance; and no more, or each value would take some space for good.
+// Failure: run_due() throws failed; what it has not freed is freed later.
 #pragma once
 
 #include <atomic>
@@ -33,32 +34,31 @@ class DeferredFrees {
  public:
   static constexpr Gsn kNone{std::numeric_limits<std::uint64_t>::max()};
 
-  /// `log` writes through a slot that belongs to this alone. Both outlive it. Throws as
-  /// Log::reserve().
+  /// `log` writes through a slot that belongs to this object alone. Both arguments outlive it.
+  /// Throws as Log::reserve().
   DeferredFrees(wal::TransactionLog& log, buffer::SpaceMap& space);
   DeferredFrees(const DeferredFrees&) = delete;
   DeferredFrees& operator=(const DeferredFrees&) = delete;
 
-  /// To be called before a transaction commits that gives something up: makes room in memory and
-  /// log, so that nothing fails afterwards. Throws std::bad_alloc, and as
-  /// TransactionLog::reserve().
+  /// Called before the commit of a transaction that released values: reserves memory and log space,
+  /// so that nothing fails afterwards. Throws std::bad_alloc, and as TransactionLog::reserve().
   void prepare(wal::TransactionLog& log, std::span<const btree::LargeValueDescriptor> values);
   /// The transaction has committed at `commit`; the records of its changes are above `oldest`.
-  /// Takes the values.
+  /// Moves the values out of `values`.
   void add(Gsn commit, Gsn oldest, std::vector<btree::LargeValueDescriptor>& values) noexcept;
-  /// Instead, if it has not committed after all, with the same values.
+  /// Called in place of add(), with the values given to prepare(), if the commit failed.
   void forget_prepared(std::span<const btree::LargeValueDescriptor> values) noexcept;
 
-  /// Frees what durable commits up to the horizon gave up: no snapshot has it. Whether there was
-  /// any. Called with no latch held; waits for rounds, not for space.
+  /// Frees what durable commits up to the horizon released: no snapshot sees it. Returns whether
+  /// there was any. Called with no latch held; waits for rounds of the log, not for space.
   bool run_due(Gsn horizon);
-  /// Frees these pages at once: what recovery found, before there are checkpoints.
+  /// Frees these pages at once. Called by recovery, before there are checkpoints.
   void free_now(std::span<const buffer::PageRun> runs);
 
-  /// No record of what is pending has a GSN up to this; kNone if nothing is pending.
+  /// No record of a pending free has a GSN up to this; kNone if nothing is pending.
   [[nodiscard]] Gsn oldest() const;
-  /// The newest commit of those whose records may have a GSN up to this: older snapshots keep them.
-  /// The smallest GSN if there is none.
+  /// The newest commit with pending frees that may have records with GSNs up to `gsn`: snapshots
+  /// older than it keep these pages. The smallest GSN if there is none.
   [[nodiscard]] Gsn newest_commit(Gsn gsn = kNone) const;
   [[nodiscard]] bool empty() const noexcept { return count_.load() == 0; }
 
@@ -73,7 +73,7 @@ class DeferredFrees {
 
   wal::TransactionLog& log_;
   buffer::SpaceMap& space_;
-  std::mutex appending_;  ///< over log_; held while rounds are waited for
+  std::mutex appending_;  ///< protects log_; held while waiting for rounds
   mutable std::mutex mutex_;
   std::vector<Pending> pending_;  ///< protected by mutex_
   std::size_t announced_ = 0;     ///< prepared and not added yet; protected by mutex_

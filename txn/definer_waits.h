@@ -1,16 +1,18 @@
-// Which transactions that change definitions wait for which others: so that two that wait for each
-// other are told at once.
+// The wait-for graph of definers (transactions that change definitions): two that wait for each
+// other are detected at once.
 //
-// A definer waits for all that had published a change when it looked, and one that does is in a
-// call, so it ends none of them. Edges lead from it to those that it waits for.
+// A definer waits for every transaction that had published a change when it looked. A waiting
+// definer is inside a call, so it ends no other transaction meanwhile. Edges lead from a definer to
+// the transactions it waits for.
 //
-// Argument that a circle is found: each definer enters its edges under mutex_, once, before it
-// waits, and edges only go. So the definer that enters the last edge of a circle finds it closed.
-// It does not enter, so that exactly one of them is refused, and the others go on when it has
-// ended. An edge to a transaction that has ended leads nowhere: the slot's life tells.
+// Argument that every cycle is found: each definer enters its edges under mutex_, once, before it
+// waits, and after that edges are only removed. So the definer that enters the last edge of a cycle
+// finds it closed. It enters nothing, so exactly one definer is refused, and the others continue
+// when it has ended. An edge to a transaction that has ended leads nowhere: the slot's `life`
+// differs.
 //
 // Latching: mutex_, held briefly, nothing under it. Thread-safety: all functions, from any thread.
-// Failure: bad_alloc, and nothing was entered.
+// Failure: bad_alloc, with nothing entered.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +35,18 @@ class DefinerWaits {
     const Transaction* transaction;
     std::uint64_t life;
 
-    /// Whether it may still have changed something that is not decided.
+    /// Whether it may still have undecided changes.
     [[nodiscard]] bool is_writing() const noexcept;
   };
 
-  /// `by` is about to wait for these, for the sake of this table. If one of them waits for `by`,
-  /// through others perhaps, nothing is entered: returns the table for whose sake that one waits.
+  /// `by` is about to wait for `awaited`, because of this table. If one of them waits for `by`,
+  /// directly or indirectly, enters nothing and returns the table that one waits for.
   [[nodiscard]] std::optional<std::string> enter(const Transaction& by, std::string_view table,
                                                  const std::vector<Awaited>& awaited);
   void leave(const Transaction& by) noexcept;
 
-  /// Whether this definer waits, through others perhaps, for a transaction that `own` would wait
-  /// for in vain.
+  /// Whether this definer waits, directly or indirectly, for a transaction that `own` would
+  /// wait for in vain.
   [[nodiscard]] bool waits_for_own(const Transaction& definer, const OwnWait& own) const;
 
  private:

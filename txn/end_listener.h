@@ -1,4 +1,4 @@
-// Who wants to know what has become of a transaction.
+// Receives the outcome of a transaction.
 #pragma once
 
 namespace palimpsest::txn {
@@ -11,8 +11,8 @@ class EndListener {
   EndListener(const EndListener&) = delete;
   EndListener& operator=(const EndListener&) = delete;
 
-  /// The transaction has ended and has given up its records: committed, or with all its changes
-  /// undone. Its owner latch is held: the listener calls no transaction, and does no I/O.
+  /// The transaction has ended and released its records: committed, or with all its changes undone.
+  /// Its owner latch is held: the listener calls no transaction, and does no I/O.
   virtual void ended(const Transaction& transaction, bool committed) noexcept = 0;
 
  protected:

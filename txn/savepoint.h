@@ -1,8 +1,9 @@
-// What a transaction had done when a statement began: what is behind it goes if that is not done.
+// A transaction's state when a statement began: if the statement fails, everything after it is
+// undone.
 //
-// A statement is changes that count together within the transaction. One that is not done is undone
-// by the log, as in a rollback: winners' logs have compensation, too
-// (engine/recovery/transaction_table.h).
+// A statement is a group of changes within a transaction, of which all or none take effect. A
+// failed statement is undone from the log, as a rollback is; so winners' logs contain compensation
+// records, too (engine/recovery/transaction_table.h).
 // Thread-safety: a value.
 #pragma once
 
@@ -14,9 +15,9 @@
 namespace palimpsest::txn {
 
 struct Savepoint {
-  Lsn change{};              ///< to be undone next
-  std::size_t given_up = 0;  ///< large values
-  std::size_t claims = 0;    ///< records
+  Lsn change{};              ///< the next change to undo
+  std::size_t given_up = 0;  ///< large values released
+  std::size_t claims = 0;    ///< records claimed
   versioning::VersionMark versions{};
 };
 

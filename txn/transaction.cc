@@ -15,7 +15,7 @@
 
 namespace palimpsest::txn {
 
-// A slot has one transaction at a time, so its number names the writer.
+// A slot has one transaction at a time, so the slot's number identifies the writer.
 Transaction::Transaction(Transactions& owner, SlotId slot)
     : Contacts(owner, writer_),
       owner_(owner),
@@ -32,12 +32,12 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
   context_.reclaimer = owner.parts_.reclaimer;
 }
 
-// The slot is claimed, and no one else has the handle.
+// The slot is claimed, and the handle is not shared yet.
 void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse use) {
   durability_ = durability;
   validation_.begin(isolation == Isolation::serializable && use == SnapshotUse::reads_and_writes);
   context_.reads = validation_.reads();
-  // What a transaction that could not be undone has left is nobody's own.
+  // What a transaction that could not be undone has left is not this one's own.
   const versioning::CommitStatus* const mine =
       has_leftovers_ ? nullptr : &versions_.commit_status();
   view_.begin(isolation, use, mine);
@@ -50,7 +50,8 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
   context_.start = versioning::kUnknownStart;
   pruner_.begin();
   log_.begin();
-  log_.begin_changes(kNoChange);  // nobody asks this one to end for what the last one has done
+  log_.begin_changes(kNoChange);  // this one is not asked to end because of the previous one's
+                                  // changes
   has_read_ = false;
   begin_contacts();
   alone_.store(false, std::memory_order_relaxed);
@@ -93,15 +94,14 @@ void Transaction::require_active() const {
   throw Error(ErrorCode::invalid_argument, "the transaction has ended");
 }
 
-// From here on replay's start does not pass what this transaction will append: whoever moves it has
-// either seen this, or has taken the start before, and what is appended later lies behind it
-// (engine's checkpointer).
+// From here on replay's start does not pass what this transaction appends: the checkpointer has
+// either seen oldest_, or has read the start before, and what is appended later lies behind it.
 void Transaction::begin_write() {
   require_active();
   require_view();
   if (oldest_.load(std::memory_order_relaxed) == kNoChange) {
     owner_.parts_.writer.require_working();
-    // A cancellation of the slot's last transaction is not meant for this one.
+    // A cancellation of the slot's previous transaction does not apply to this one.
     owner_.parts_.slots[slot_].merge(Gsn{raw(log_.cancelled_up_to()) + 1});
     const Gsn oldest = owner_.parts_.slots[slot_].gsn();
     oldest_.store(oldest);
@@ -123,7 +123,8 @@ void Transaction::let_log_go() noexcept {
   if (!log_.has_changes() && oldest_.load(std::memory_order_relaxed) != kNoChange) {
     WorkerSlot& slot = owner_.parts_.slots[slot_];
     slot.merge(owner_.parts_.clock.now());
-    slot.merge(Gsn{raw(log_.cancelled_up_to()) + 1});  // what it was asked to let go, it does
+    slot.merge(Gsn{raw(log_.cancelled_up_to()) + 1});  // it stops pinning the log, as it was asked
+                                                       // to
     const Gsn oldest = slot.gsn();
     log_.begin_changes(oldest);
     oldest_.store(oldest);
@@ -151,7 +152,7 @@ Gsn Transaction::commit_changes() {
     refuse_commit();
   }
   if (large_values_.wrote) {
-    owner.parts_.writer.require_working();  // a file that has failed for another reason still syncs
+    owner.parts_.writer.require_working();  // a file that failed for another reason may still sync
     owner.parts_.log.need_pages();
   }
   const bool gives_up = !large_values_.given_up.empty();
@@ -169,7 +170,7 @@ Gsn Transaction::commit_changes() {
   }
   PALIMPSEST_SYNC_POINT("txn.commit.decided");
   const Gsn timestamp = *appended;
-  if (gives_up) {  // before oldest_ is taken back: one of the two always holds replay's start
+  if (gives_up) {  // before oldest_ is reset: one of the two always holds replay's start
     owner.deferred_frees_.add(timestamp, oldest_.load(), large_values_.given_up);
   }
   const Durability durability = durability_;
@@ -186,9 +187,9 @@ Gsn Transaction::commit_changes() {
   return timestamp;
 }
 
-// I-7: announced before the timestamp is drawn, dated before the record is written, committed once
-// it is in the log; readers wait in between, and nothing here waits, but for others who have
-// smaller dates. Nothing if what it has read has been changed.
+// I-7: announced before the timestamp is drawn, dated before the record is appended, committed once
+// the record is in the log. Readers wait in between; nothing here waits, except for transactions
+// with smaller dates. Returns nothing if what the transaction has read was changed.
 std::optional<Gsn> Transaction::append_commit() noexcept {
   if (!versions_.has_new() && !decision_.redefines()) {
     return log_.append_commit();
@@ -205,9 +206,10 @@ std::optional<Gsn> Transaction::append_commit() noexcept {
   return timestamp;
 }
 
-// The record is written when it is clear that it will be, by which time rounds of the log may have
-// come past the date: so it has a GSN of its own. Whoever sees the changes, or goes on with the
-// records, finds it decided, and what he writes has a larger GSN than that (I-3).
+// The record is appended only after validation has succeeded, when rounds of the log may have
+// passed the date: so the record has a GSN of its own. A transaction that sees the changes, or
+// changes the records next, finds this one decided, and what it writes has a larger GSN than the
+// record (I-3).
 std::optional<Gsn> Transaction::append_validated() noexcept {
   const Gsn date = owner_.parts_.clock.draw(owner_.parts_.slots[slot_].gsn());
   PALIMPSEST_SYNC_POINT("txn.commit.drawn");
@@ -223,12 +225,12 @@ std::optional<Gsn> Transaction::append_validated() noexcept {
   return timestamp;
 }
 
-// What a check has found; or it may have missed something, for versions have gone.
+// Validation has failed, or may have missed something because the snapshot was cancelled.
 void Transaction::refuse_commit() {
   const bool is_void = view_.is_cancelled();
   undo_all();
   if (!versions_.has_new()) {
-    versions_.abort();  // the commit status is the slot's next transaction's
+    versions_.abort();  // the commit status is reused by the slot's next transaction
   }
   finish(State::ended);
   if (is_void) {
@@ -261,7 +263,7 @@ Gsn Transaction::commit_reads() {
   const Gsn seen = owner_.parts_.clock.now();
   const bool waits = has_read_ && durability_ == Durability::synchronous;
   if (oldest_.load(std::memory_order_relaxed) != kNoChange) {
-    log_.abandon();  // space for changes that did not come to be
+    log_.abandon();  // releases space reserved for changes that were not made
   }
   finish(State::ended, true);
   if (waits) {
@@ -274,15 +276,15 @@ void Transaction::rollback() {
   const auto turn = take_turn();
   if (state_.load(std::memory_order_relaxed) == State::too_old) {
     state_.store(State::ended, std::memory_order_release);
-    return;  // that is what was asked for
+    return;  // the engine has already rolled it back
   }
   require_active();
   undo_all();
   finish(State::ended);
 }
 
-// What cannot be undone now is undone when the database is opened again; until then it must not be
-// written to. The records stay claimed.
+// What cannot be undone now is undone when the database is opened again. Until then no page may be
+// written, and the records stay claimed.
 void Transaction::undo_all() {
   if (versions_.has_new()) {
     versions_.commit_status().abort();
@@ -307,7 +309,7 @@ Savepoint Transaction::savepoint() const noexcept {
           .versions = versions_.mark()};
 }
 
-// After an error that has ended the transaction already, there is nothing left.
+// After an error that has already ended the transaction, there is nothing to undo.
 void Transaction::undo_to(const Savepoint& savepoint) {
   if (!is_active()) {
     return;
@@ -327,24 +329,24 @@ void Transaction::undo_to(const Savepoint& savepoint) {
   owner_.parts_.log.require_working();
 }
 
-// A statement was undone: nothing is left of it in the pages. What it has claimed itself, and not
-// the transaction before, others may change from now on, as when a transaction has been rolled
-// back; but this one goes on. That is safe, for of such a record there is nothing left that is its
-// own:
-// - In the log: each change has its compensation, which says what is to be undone next, so neither
-//   this transaction's rollback nor recovery comes to the record again. Whoever changes it next has
-//   a GSN above the compensation's, which its page bears: a cut that keeps his change keeps that,
-//   too (I-4, I-5). He relies on no commit of this one.
-// - In the page: nothing will be undone, so nothing has to be kept free (btree/leaf_entries.h (2)).
-// - In the chain: the versions go first, while the record is claimed. A reader finds the page as it
-//   was, and takes back what is so already, or finds the chain without them. If they stayed, the
-//   next writer would meet an undecided change (first updater wins), and if it is decided later his
-//   own would lie above a younger one. All of this transaction's in such a chain are the
-//   statement's. In a chain of a record claimed before, the statement's go as well, from the top.
-// - Elsewhere: the versions' memory is used again, so no version is left whose entry may be freed.
+// Releases what an undone statement claimed itself (not what the transaction had claimed before):
+// other transactions may change these records from now on, although this one goes on. That is safe,
+// because of such a record nothing of this transaction's is left:
+// - In the log: each change has its compensation, which names the next change to undo, so neither
+//   this transaction's rollback nor recovery comes to the record again. The next writer's change
+//   has a GSN above the compensation's, which the page bears: a cut that keeps that change keeps
+//   the compensation, too (I-4, I-5). The next writer relies on no commit of this transaction.
+// - In the page: nothing will be undone, so no space has to be reserved (btree/leaf_entries.h (2)).
+// - In the chain: the versions are removed first, while the record is claimed. A reader either
+//   finds the page as it was, and takes back a change that is undone already, or finds the chain
+//   without the versions. If they stayed, the next writer would meet an undecided change (first
+//   updater wins), and if that is decided later the writer's own would lie above a younger one. All
+//   of this transaction's versions in such a chain are the statement's. In the chain of a record
+//   claimed before, the statement's versions are removed as well, from the top.
+// - Elsewhere: the versions' memory is reused, so no version outlives its entry.
 // A bulk's call keeps its claims: it ends now, and has the table to itself.
-// What the caller has seen of these records, a serializable transaction has read: nothing else
-// keeps it so from now on.
+// The caller may have seen these records, so a serializable transaction adds them to its read set:
+// nothing else keeps them unchanged from now on.
 void Transaction::give_up_since(const Savepoint& savepoint) noexcept {
   large_values_.given_up.erase(
       large_values_.given_up.begin() + static_cast<std::ptrdiff_t>(savepoint.given_up),
@@ -361,8 +363,8 @@ void Transaction::give_up_since(const Savepoint& savepoint) noexcept {
   }
 }
 
-// The records stay claimed: nobody changes what is not undone. Its versions stay, too: readers take
-// back what is not undone.
+// The records stay claimed, so that no transaction changes what is not undone. The versions stay,
+// too: readers take back what is not undone.
 void Transaction::end_failed() noexcept {
   log_.abandon();
   view_.end();
@@ -374,7 +376,7 @@ void Transaction::end_failed() noexcept {
 
 void Transaction::finish(State state, bool committed) noexcept {
   if (!has_leftovers_) [[likely]] {
-    if (versions_.has_new()) {  // not of a commit
+    if (versions_.has_new()) {  // not after a commit
       versions_.commit_status().abort();
       versions_.abort();
     }
@@ -398,15 +400,15 @@ void Transaction::finish(State state, bool committed) noexcept {
   state_.store(state, std::memory_order_release);
 }
 
-// At the end of all: what could not be undone has left versions.
+// Called when the database closes: a transaction that could not be undone has left versions.
 void Transaction::give_up_failed() noexcept {
   if (versions_.has_new()) {
     versions_.abort();
   }
 }
 
-// The handle goes. One that has ended stays so until the slot's next begin(); the engine ends none
-// of those.
+// Called when the handle is dropped. A transaction that has ended stays so until the slot's next
+// begin(); the engine ends none of those.
 void Transaction::end_dropped() noexcept {
   if (state_.load(std::memory_order_acquire) == State::ended) [[likely]] {
     return;
@@ -423,7 +425,7 @@ void Transaction::end_dropped() noexcept {
   state_.store(State::ended, std::memory_order_release);
 }
 
-// By the engine. An owner inside a call finds out by himself.
+// Called by the engine. An owner that is inside a call finds out by itself.
 void Transaction::cancel(Gsn newest) noexcept {
   log_.cancel(newest);
   const std::unique_lock lock(owner_latch_, std::try_to_lock);

@@ -1,24 +1,22 @@
-// A transaction: changes of trees that count together or not at all.
+// A transaction: changes of trees that take effect together or not at all.
 //
-// Isolation: at every level a record changed by an open transaction cannot be written by another (a
-// conflict, a value). Under `snapshot` nor can one that was changed and committed since the
-// transaction began. Versions are kept by all but `none`, whose changes every reader sees at once.
+// Isolation: at every level, a record changed by an open transaction cannot be written by another
+// one: a conflict, returned as a value. Under `snapshot` and `serializable`, neither can a record
+// that was changed and committed since the transaction began. All levels but `none` keep versions;
+// every reader sees changes made at `none` at once.
 //
-// Life: begin -> changes -> commit or rollback. Who drops the handle without either rolls back. The
-// engine may end it in between, when it holds back the log: every later call then throws
-// transaction_too_old, or no_space (wal/log_space.h), and everything is undone already.
-//
-// Commit: pages of large values are made durable; the commit record is appended, its GSN is the
-// commit's timestamp, or larger (`serializable`); the records are given up, so that others may go
-// on with them (whoever does has a larger one, and is not durable before: I-3); a synchronous
-// commit then waits until g covers its record. What a synchronous one that only read has seen is
-// durable when commit() returns.
-// Latching: a short owner latch per call, held across the call: calls from several threads take
-//           turns, and the engine comes in between two of them. Taken before everything else.
+// Life: begin -> changes -> commit or rollback; dropping the handle rolls back. The engine may roll
+// back a transaction that pins the log: later calls throw transaction_too_old or no_space
+// (wal/log_space.h).
+// Commit makes pages of large values durable; appends the commit record, with the timestamp, or a
+// larger one (`serializable`), as its GSN; releases the records, which other transactions may then
+// change (with larger timestamps, and durable no earlier: I-3); if synchronous, waits until g
+// covers the record. If a synchronous one only read, what it saw is durable when commit() returns.
+// Latching: a short owner latch, held across each call: calls from several threads run one after
+// another, and the engine acts between two of them. Taken before all other latches.
 // Thread-safety: all functions, from any thread.
 // Failure: Error as the tree's functions, failed, transaction_too_old, snapshot_too_old (then it
-//          can only be rolled back). After any other error but those of commit() the transaction
-//          may go on or roll back.
+// can only be rolled back). After any other error, except commit()'s, it may go on or roll back.
 #pragma once
 
 #include <atomic>
@@ -53,17 +51,17 @@ namespace palimpsest::txn {
 
 class Transaction : public TreeCalls<Transaction>, public Contacts {
  public:
-  /// For Transactions: one a slot, used again and again.
+  /// Called by Transactions, once a slot; the object is reused.
   Transaction(Transactions& owner, SlotId slot);
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  /// Whatever changes trees: call(const WriteContext&).
+  /// Runs a change of trees: call(const WriteContext&).
   template <class Call>
   auto write(Call&& call) {
     const auto turn = take_turn();
     begin_write();
-    has_read_ = true;  // that a key is there, or is not, has been read
+    has_read_ = true;  // it has observed that a key is present or absent
     try {
       return confirmed([&] { return call(context_); });
     } catch (const Error& error) {
@@ -72,9 +70,9 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
     }
   }
 
-  /// Several changes that count together: call(const WriteContext&) returns something with
-  /// is_done(). If that is false, or if it throws, the changes of this call are undone, as
-  /// rollback() does and throws, its records are others' to change, and the transaction may go on.
+  /// Runs several changes that take effect together: call(const WriteContext&) returns a value with
+  /// is_done(). If that is false, or if the call throws, undoes the changes of this call (throwing
+  /// as rollback()) and releases the records it claimed; the transaction may go on.
   template <class Call>
   auto statement(Call&& call) {
     const auto turn = take_turn();
@@ -96,8 +94,8 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
       throw;
     }
   }
-  /// A read: call() looks at trees by read view(), from any thread; others wait meanwhile. What it
-  /// returns is void if this throws snapshot_too_old.
+  /// Runs a read: call() looks at trees by read_view(). Concurrent calls wait. If this throws
+  /// snapshot_too_old, what call() returned is void.
   template <class Call>
   auto read(Call&& call) {
     const auto turn = take_turn();
@@ -107,11 +105,12 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
     try {
       return confirmed(call);
     } catch (const Error&) {
-      require_view();  // what is missing, or damaged, may be so because the past has gone
+      require_view();  // records may be missing or damaged because their past has gone
       throw;
     }
   }
-  /// A call that has others work for it, and looks at nothing by read view().
+  /// Runs a call in which other transactions work for this one, and which reads nothing by
+  /// read_view().
   template <class Call>
   auto hold(Call&& call) {
     const auto turn = take_turn();
@@ -119,63 +118,63 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
     require_view();
     return call();
   }
-  /// Before its first call: nobody else has the handle. The owner latch, free but for the engine's
-  /// short looks, is only tried then, and may be taken under others' latches.
+  /// Called first, before the handle is shared: from then on the owner latch, free but for the
+  /// engine's short looks, is only tried, and may be taken under other latches.
   void work_alone() noexcept { alone_.store(true, std::memory_order_relaxed); }
-  /// Alone, as part of a call of `other`, from within which it was begun. If the engine asks that
-  /// one to end, this one's calls throw transaction_too_old.
+  /// As work_alone(), begun from within a call of `other`. If the engine asks `other` to end, this
+  /// transaction's calls throw transaction_too_old.
   void work_for(const Transaction& other) noexcept {
     work_alone();
     log_.work_for(&other.log_);
   }
-  /// Before its first call: it writes where nobody else does meanwhile; not null: as this bulk.
+  /// Called first: no other transaction writes there meanwhile. Not null: as this bulk.
   void write_alone(const versioning::ReadView* bulk) noexcept;
-  /// Within a call that has others work for it: it has changed nothing, and holds no log back.
+  /// Within a call that has transactions work for this one, before any change: unpins the log.
   void let_log_go() noexcept;
   /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
-  /// Within read(): what the slot remembers of leaves that its own walks came through in vain.
+  /// Within read(): the slot's cache of leaves that its own scans found to hold only ghosts.
   [[nodiscard]] btree::GhostRun& ghost_run() noexcept { return ghost_run_; }
-  /// Within a call: tells this listener, and no other, when it ends.
+  /// Within a call: tells this listener, in place of any earlier one, when the transaction ends.
   void tell_end_to(EndListener& listener) noexcept { decision_.tell(listener); }
-  /// Within a call: this one, which lives until it is told to have ended, is decided with its own.
+  /// Within a call: decides this commit status with its own. It lives until the listener was told.
   void decide_too(versioning::CommitStatus& commit_status) noexcept {
     decision_.add(commit_status);
   }
 
-  /// Ends it; returns its commit record's GSN (for one that changed nothing, a reading of the clock
-  /// that covers what it read). Throws not_serializable: it was rolled back; before it has
-  /// committed what making large values durable throws: it may be tried again, or rolled back;
-  /// failed after that: whether it has committed is known once the database has been opened again.
+  /// Ends the transaction; returns its commit record's GSN (for one that changed nothing, a reading
+  /// of the clock that covers what it read). Throws not_serializable: it was rolled back; before it
+  /// has committed, what making large values durable throws: commit() or rollback() may follow;
+  /// after that, failed: whether it has committed is known once the database has been opened again.
   Gsn commit();
-  /// Ends it and undoes all its changes. Throws io_error, corruption if it cannot: the database has
-  /// failed then, and opening it again will do it.
+  /// Ends the transaction and undoes all its changes. Throws io_error or corruption if it cannot:
+  /// the database has failed then, and opening it again completes the rollback.
   void rollback();
 
   [[nodiscard]] Isolation isolation() const noexcept { return view_.isolation(); }
-  /// Within a call of read(): whose view that has; null: the newest state.
+  /// Within read(): the view that reads use; null: the newest state.
   [[nodiscard]] const versioning::ReadView* read_view() const noexcept { return view_.read_view(); }
-  /// Within a call, null unless it is serializable and may write: what it has read, to be added to.
+  /// Within a call: its read set, to be added to; null unless it is serializable and may write.
   [[nodiscard]] versioning::ReadSet* reads() const noexcept { return validation_.reads(); }
-  /// Another transaction, ended before this one, for a reader that keeps seeing what had been
-  /// committed by now, and what this one changes. Not under `none`. Throws too_many_transactions.
+  /// Begins a transaction that sees what is committed now, and all changes of this one, and ends
+  /// before it. Not under `none`. Throws too_many_transactions.
   [[nodiscard]] TransactionPtr begin_view() const;
-  /// Throws snapshot_too_old if what it sees was given up.
+  /// Throws snapshot_too_old if its snapshot was cancelled.
   void require_view() const { view_.require(); }
 
   [[nodiscard]] bool is_active() const noexcept {
     return state_.load(std::memory_order_acquire) == State::active;
   }
   [[nodiscard]] SlotId slot() const noexcept { return slot_; }
-  /// Whether it has left anything in the log.
+  /// Whether it has log records.
   [[nodiscard]] bool has_logged() const noexcept { return log_.has_appended(); }
-  /// Which of the slot's transactions it is.
+  /// Which of the slot's transactions this is.
   [[nodiscard]] std::uint64_t life() const noexcept {
     return life_.load(std::memory_order_relaxed);
   }
 
   static constexpr Gsn kNoChange{std::numeric_limits<std::uint64_t>::max()};
-  /// No record of a change of it has a GSN up to this; kNoChange if it has changed nothing.
+  /// No record of one of its changes has a GSN up to this; kNoChange if it has changed nothing.
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
 
  private:
@@ -189,7 +188,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
 
   [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
   void begin(Durability durability, Isolation isolation, SnapshotUse use);
-  /// What call() returns, if what it has seen is still what the transaction sees.
+  /// Returns call()'s result if its snapshot still stands afterwards.
   template <class Call, class Result = std::invoke_result_t<Call&>>
   Result confirmed(Call&& call) const {
     if constexpr (std::is_void_v<Result>) {
@@ -203,7 +202,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   }
   void end_dropped() noexcept;
   void cancel(Gsn newest) noexcept;
-  /// The slot's, over all its transactions; any thread may call what VersionBuffer allows to any.
+  /// The slot's, for all its transactions. Thread-safety: as VersionBuffer.
   [[nodiscard]] versioning::VersionBuffer& versions() noexcept { return versions_; }
   void give_up_failed() noexcept;
 
@@ -227,8 +226,8 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   Transactions& owner_;
   const SlotId slot_;
   TurnLatch owner_latch_;
-  // Protected by owner_latch_, but for begin(), which comes before anybody else has the handle: of
-  // a transaction that has changed nothing, the engine looks at state_ and oldest_ only.
+  // Protected by owner_latch_, except in begin(), before the handle is shared: the engine reads
+  // only state_ and oldest_ of a transaction without changes.
   versioning::Writer writer_;
   versioning::VersionBuffer versions_;
   versioning::Pruner pruner_;
@@ -242,7 +241,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   btree::GhostRun ghost_run_;
   Durability durability_ = Durability::synchronous;
   bool has_read_ = false;
-  bool has_leftovers_ = false;  ///< of one that could not be undone: claims, versions
+  bool has_leftovers_ = false;  ///< claims and versions of a transaction that could not be undone
 
   std::atomic<bool> alone_{false};
   std::atomic<std::uint64_t> life_{0};

@@ -1,4 +1,4 @@
-// A handle of a transaction.
+// The owning handle of a transaction.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@ namespace palimpsest::txn {
 class Transaction;
 class Transactions;
 
-/// Gives the slot back, after rolling back what has not ended.
+/// Rolls back the transaction if it has not ended, and releases its slot.
 struct EndTransaction {
   Transactions* owner = nullptr;
   void operator()(Transaction* transaction) const noexcept;

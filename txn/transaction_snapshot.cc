@@ -7,7 +7,7 @@
 namespace palimpsest::txn {
 namespace {
 
-/// Who writes onto the newest committed state has seen all of it.
+/// A transaction without isolation sees, and so may overwrite, all committed changes.
 constexpr Gsn kAllCommitted{std::numeric_limits<std::uint64_t>::max()};
 
 }  // namespace

@@ -1,10 +1,10 @@
-// What a transaction sees: its isolation level, and the snapshot that it has.
+// What a transaction sees: its isolation level and its snapshot.
 //
-// Life: begin -> under `snapshot` and `serializable`, one snapshot until end(); under
-//       read_committed, one a call (TransactionSnapshot::Call), and between calls none, so that
-//       nothing is kept for it.
-// A snapshot may be cancelled by others at any time (versioning/snapshots.h): require() is asked
-// after chains were looked at, before anybody sees what came of it, and before a commit.
+// Life: under `snapshot` and `serializable`, one snapshot from begin() to end(). Under
+// read_committed, one per call (TransactionSnapshot::Call) and none between calls, so that nothing
+// is retained for it.
+// Other threads may cancel a snapshot at any time (versioning/snapshots.h): require() is called
+// after chains were read and before the result leaves the transaction, and before a commit.
 // Thread-safety: belongs to its transaction; require() throws snapshot_too_old.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace palimpsest::txn {
 
 class TransactionSnapshot {
  public:
-  /// Of a slot's transactions. Both outlive it.
+  /// For the transactions of a slot. The references outlive this.
   TransactionSnapshot(versioning::Snapshots& snapshots, WorkerSlots& slots, SlotId slot) noexcept
       : snapshots_(snapshots), slots_(slots), slot_(slot) {}
 
@@ -31,21 +31,21 @@ class TransactionSnapshot {
   }
 
   [[nodiscard]] Isolation isolation() const noexcept { return isolation_; }
-  /// Whose view reads have; null: the newest state.
+  /// The view that reads use; null: the newest state.
   [[nodiscard]] const versioning::ReadView* read_view() const noexcept {
     return isolation_ == Isolation::none ? nullptr : &read_view_;
   }
-  /// Of one that has one from its beginning to its end.
+  /// Valid for a transaction that has one snapshot from its beginning to its end.
   [[nodiscard]] Gsn snapshot() const noexcept { return read_view_.snapshot; }
-  /// The same for what is seen as one's own.
+  /// Sees as its own the changes that `other` sees as its own.
   void see_as(const TransactionSnapshot& other) noexcept {
     read_view_.mine = other.read_view_.mine;
   }
-  /// Whether what is seen was given up.
+  /// Whether the snapshot was cancelled.
   [[nodiscard]] bool is_cancelled() const noexcept {
     return isolation_ != Isolation::none && snapshots_.is_cancelled(slot_, read_view_.snapshot);
   }
-  /// Throws snapshot_too_old if it was.
+  /// Throws snapshot_too_old if the snapshot was cancelled.
   void require() const {
     if (is_cancelled()) [[unlikely]] {
       refuse();
@@ -53,7 +53,7 @@ class TransactionSnapshot {
   }
   [[noreturn]] static void refuse();
 
-  /// A call that reads.
+  /// Scope of a call that reads.
   class Call {
    public:
     explicit Call(TransactionSnapshot& view) noexcept : of_(view) {

@@ -1,11 +1,12 @@
-// Which thread uses a transaction: so that a thread that would wait for its own is told at once.
+// Which thread uses a transaction, so that a thread that would wait for its own transaction is told
+// at once.
 //
-// A transaction may move between threads, so this is what the last call says, not who owns it:
-//   used by thread t    t has begun it, or has made its last call, and no other thread one since
-//   bound to thread t   t is within Database::run(), whose body has it: it ends when the body
-//                       returns, so while t is in a call it does not end, unless the body has given
-//                       it to another thread. The first call by another thread unbinds it, and so
-//                       does moving the handle.
+// A transaction may move between threads, so this states what the last call showed, not ownership:
+//   used by thread t    t began it, or made its last call, and no other thread has made one since
+//   bound to thread t   t is within Database::run(), and its body has the transaction: it ends when
+//                       the body returns, so while t is in a call it does not end, unless the body
+//                       has handed it to another thread. The first call by another thread unbinds
+//                       it, and so does moving the handle.
 //
 // Thread-safety: all functions, from any thread. One word, written by the thread that makes a call.
 #pragma once
@@ -19,7 +20,7 @@ namespace palimpsest::txn {
 
 class TransactionThread {
  public:
-  /// This thread begins it, or makes a call.
+  /// This thread makes a call.
   void used() noexcept {
     if ((word_.load(std::memory_order_relaxed) & ~kBound) != os_thread()) [[unlikely]] {
       word_.store(os_thread(), std::memory_order_relaxed);
@@ -34,7 +35,7 @@ class TransactionThread {
   [[nodiscard]] bool is_bound_to_this() const noexcept {
     return word_.load(std::memory_order_relaxed) == (os_thread() | kBound);
   }
-  /// The operating system's number of the thread that has used it last.
+  /// The operating system's number of the thread that used it last.
   [[nodiscard]] std::uint32_t number() const noexcept {
     return word_.load(std::memory_order_relaxed) & ~kBound;
   }

@@ -20,16 +20,17 @@
 namespace palimpsest::txn {
 namespace {
 
-/// How long who waits for a slot sleeps before it looks again.
+/// How long a thread that waits for a slot sleeps before it looks again.
 constexpr auto kSlotPause = std::chrono::milliseconds(10);
 
-/// How long who waits for writers sleeps before it looks again.
+/// How long a definer that waits for writers sleeps before it looks again.
 constexpr auto kWriterPause = std::chrono::milliseconds(1);
 
-/// Rounds through the slots in which versions are collected: some may have had to give way.
+/// Rounds through the slots when collecting versions: in each, some collections may have had to
+/// give way.
 constexpr int kTurnsAside = 8;
 
-/// Threads come back to the slots they used.
+/// Threads return to the slots that they used.
 SlotId hint_of_thread(std::uint32_t slots) noexcept {
   return SlotId{static_cast<std::uint32_t>(slots == 0 ? 0 : thread_number() % slots)};
 }
@@ -66,7 +67,7 @@ Transactions::~Transactions() {
   for (const auto& transaction : owned_) {
     transaction->give_up_failed();
   }
-  collect_versions();  // nobody has a snapshot any more
+  collect_versions();  // no snapshot is left
   parts_.slots.release(service_slot_);
 }
 
@@ -78,7 +79,7 @@ Transaction& Transactions::at(SlotId slot) {
     const std::lock_guard lock(making_);
     owned_.push_back(std::move(made));
     transaction = owned_.back().get();
-    place.store(transaction);  // before it can say that it writes: wait_for_writers()
+    place.store(transaction);  // before it can publish a change: wait_for_writers()
   }
   return *transaction;
 }
@@ -114,8 +115,9 @@ void Transactions::for_each(Use&& use) const {
   }
 }
 
-// Whoever waits counts itself first, then looks; whoever gives a slot back does so first, then
-// looks at the count. The pause bounds what a lost wake-up could cost.
+// No wake-up is lost: a waiting thread increments waiting_ before it looks for a slot; a thread
+// that gives a slot back releases it before it looks at waiting_. The pause bounds the cost if one
+// were.
 SlotId Transactions::claim_slot() {
   const SlotId hint = hint_of_thread(parts_.slots.count());
   if (const auto slot = parts_.slots.claim(hint)) [[likely]] {
@@ -154,11 +156,12 @@ Gsn Transactions::oldest() const {
       oldest = std::min(oldest, transaction->oldest());
     }
   }
-  // Last: a commit enters what it gives up here before it goes from its slot.
+  // Read last: a commit enters its deferred frees before it leaves its slot.
   return std::min(oldest, deferred_frees_.oldest());
 }
 
-// Those that say so later find the definer, and keep out of the way: nobody waits for them.
+// Transactions that publish a change later find the definer and keep out of its way: they are not
+// waited for.
 Transactions::WriterWait Transactions::wait_for_writers(
     const Transaction& by, std::string_view table, std::chrono::steady_clock::time_point until) {
   std::vector<DefinerWaits::Awaited> writers;
@@ -166,7 +169,8 @@ Transactions::WriterWait Transactions::wait_for_writers(
     const Transaction* const transaction = by_slot_[slot].load();
     if (transaction != nullptr && transaction != &by &&
         transaction->oldest() != Transaction::kNoChange) {
-      writers.push_back({transaction, transaction->life()});  // that one's, or a later one's
+      writers.push_back({transaction, transaction->life()});  // this transaction, or a later one of
+                                                              // the slot
     }
   }
   if (std::optional<std::string> other = definer_waits_.enter(by, table, writers)) {
@@ -322,9 +326,9 @@ std::uint64_t Transactions::version_bytes() const noexcept {
   return bytes;
 }
 
-// Versions made late of a bulk (versioning/bulk_epochs.h) are never the only ones that a snapshot
-// holds: the bulk's own transaction has changed the ledger, and those have the same date.
-// What was folded (versioning/spans.h) may be all that it holds.
+// Versions that a bulk makes late (versioning/bulk_epochs.h) are never the only ones that a
+// snapshot holds: the bulk's own transaction has changed the ledger, and its versions have the same
+// date. Folded versions (versioning/spans.h) may be all that a snapshot holds.
 bool Transactions::cancel_oldest_snapshot() noexcept {
   Gsn oldest_version{std::numeric_limits<std::uint64_t>::max()};
   for_each([&](Transaction& transaction) {
@@ -352,7 +356,7 @@ const versioning::VersionBuffer* Transactions::folding_waits_for() const noexcep
 void Transactions::free_due() noexcept {
   try {
     free_pending();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): later, then
+  } catch (const std::exception&) {  // left to the next call
   }
 }
 

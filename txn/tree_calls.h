@@ -1,4 +1,5 @@
-// Calls of a transaction that are one call of a tree each. A part of Transaction, which see.
+// Calls of a transaction that are one call of a tree each. A base of Transaction, which documents
+// them.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace palimpsest::txn {
 
-/// Of has read(call), read view(), reads() and write(call).
+/// `Of` has read(call), read_view(), reads() and write(call).
 template <class Of>
 class TreeCalls {
  public:
@@ -52,7 +53,7 @@ class TreeCalls {
   friend Of;
   TreeCalls() = default;
 
-  /// It finds out whether the record is there, done or not.
+  /// Whatever its outcome, a change reads whether the record exists.
   template <class Call>
   [[nodiscard]] btree::WriteOutcome change(const btree::BTree& tree, ByteView key, Call&& call) {
     return self().write([&](const btree::WriteContext& by) {

@@ -62,7 +62,7 @@ void TreeCatalog::open(PageId root) {
   require_places();
 }
 
-// mutex_ held.
+// mutex_ is held.
 void TreeCatalog::add(ByteView name, ByteView value) {
   StoredTree stored;
   if (value.size() == sizeof stored) {
@@ -83,7 +83,7 @@ void TreeCatalog::add(ByteView name, ByteView value) {
   by_name_[known.name] = stored.id;
 }
 
-// mutex_ held: a root has one place.
+// mutex_ is held, so a tree is opened once, and its root has one place.
 BTree& TreeCatalog::open_known(TreeId id, Known& known) {
   if (known.tree == nullptr) {
     known.tree =
@@ -106,7 +106,7 @@ void TreeCatalog::require_room() const {
   }
 }
 
-// mutex_ held.
+// mutex_ is held.
 void TreeCatalog::require_places() const {
   const std::uint64_t most = pool_.roots().most();
   if (trees_.size() > most) {
@@ -134,11 +134,11 @@ BTree* TreeCatalog::make(txn::Transactions& transactions, std::string_view name,
     return nullptr;
   }
   const TreeId id = next_id();
-  std::string name_of_tree(name);  // made now: once it has committed, nothing fails
+  std::string name_of_tree(name);  // made now: nothing may fail after the commit
   Names entry;
   entry.emplace(name, id);
-  // The id may be one whose making was just undone, by a transaction that this one shares no page
-  // with: what undid it is durable before this is.
+  // The tree's making under this id may just have been undone, by a transaction that shares no page
+  // with this one: that undo must be durable before this transaction is.
   transactions.cover_all_appended();
   const auto transaction = transactions.begin();
   transaction->work_alone();
@@ -150,7 +150,7 @@ BTree* TreeCatalog::make(txn::Transactions& transactions, std::string_view name,
     auto made = std::make_unique<BTree>(BTree::create(pool_, large_values_, id, by, &epochs_));
     const std::lock_guard lock(mutex_);
     catalog = &open_known(kCatalogTree, trees_[kCatalogTree]);
-    Known& known = trees_[id];  // found by whoever undoes this
+    Known& known = trees_[id];  // undo finds the tree by this
     known.root = made->root_page();
     known.tree = std::move(made);
     return known.tree.get();
@@ -171,7 +171,7 @@ BTree* TreeCatalog::find(std::string_view name) {
   return found == by_name_.end() ? nullptr : &open_known(found->second, trees_[found->second]);
 }
 
-// While this has making_, no tree is made, nor the making of one undone that has a name.
+// While making_ is held, no tree is made, and no making of a tree with a name is undone.
 void TreeCatalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk) {
   const std::lock_guard making(making_);
   std::string name;

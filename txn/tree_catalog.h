@@ -1,18 +1,18 @@
-// The trees of a database: their names, ids and root pages, in a tree of their own; and the open
-// ones.
+// The trees of a database: their names, ids and root pages, stored in a tree of their own; and the
+// open trees.
 //
-// The catalog's root is named by the page file's header. Making a tree is a transaction of its own,
-// durable before anybody can use the tree.
-// Invariant: an id is given out again, after the making of its last tree was undone, only by a
-//   transaction that is not durable before what undid that: else a crash between the two would
-//   leave two trees of one id, one to be undone (Transactions::cover_all_appended()).
+// The page file's header names the catalog's root. Making a tree is a transaction of its own,
+// durable before the tree can be used.
+// Invariant: after the making of a tree was undone, its id is assigned again only by a transaction
+// that is not durable before the undo is. Otherwise a crash between the two would leave two trees
+// of one id, one of them to be undone (Transactions::cover_all_appended()).
 //
 // On disk: the catalog is tree 1; a record's key is the tree's name, its value (little-endian):
 //    0  4  tree id    4  4  zero    8  8  root page
-// Latching: making_ is held while a tree is made, across I/O; mutex_ over the tables, held briefly,
-//           but while frames are freed for a page of places of roots.
-// Thread-safety: all functions, from any thread, but for those that say otherwise.
-// Failure: as the trees'; corruption for a record that is none of a catalog.
+// Latching: making_ is held while a tree is made, across I/O. mutex_ protects the tables; it is
+// held briefly, except while frames are freed for a page of root places.
+// Thread-safety: all functions, from any thread, except where stated.
+// Failure: as the trees'; corruption for a record that no catalog would have written.
 #pragma once
 
 #include <cstdint>
@@ -40,32 +40,33 @@ inline constexpr std::size_t kTreeNameBytesMax = 255;
 
 class TreeCatalog final : public txn::TreeDirectory {
  public:
-  /// All outlive it.
+  /// All arguments outlive this.
   TreeCatalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values,
               versioning::BulkEpochs& epochs) noexcept
       : pool_(pool), large_values_(large_values), epochs_(epochs) {}
 
-  /// Makes an empty catalog, in a transaction; returns its root page. Alone.
+  /// Makes an empty catalog, in a transaction; returns its root page. No other thread uses this.
   [[nodiscard]] PageId create(txn::Transactions& transactions);
-  /// Opens it by its root page, and learns where all trees are. Alone; again after changes have
-  /// been undone. Throws out_of_memory, at once, if memory has no place for so many roots.
+  /// Opens the catalog by its root page, and learns all trees' roots. No other thread uses this;
+  /// called again after changes have been undone. Throws out_of_memory, at once, if memory has no
+  /// room for so many roots.
   void open(PageId root);
 
   /// Whether memory has room for another tree: the places of roots (buffer/root_places.h) take at
-  /// most a quarter of it, that is, some thousands of trees a MiB.
+  /// most a quarter of it, that is, some thousands of trees per MiB.
   [[nodiscard]] bool has_room() const;
-  /// Throws out_of_memory if it has not. Who asks beside others may make one more each; the
-  /// database's own trees are made all the same, and what there is is opened: so what has been made
-  /// in this memory can be opened in it.
+  /// Throws out_of_memory if it has not. Concurrent callers may exceed the bound by one tree each.
+  /// The database's own trees are made without this check, and existing trees are always opened:
+  /// what was made in this memory can be opened in it.
   void require_room() const;
 
-  /// Makes a tree, durably. Nothing if there is one of that name. Throws invalid_argument for an
-  /// empty name or one beyond kTreeNameBytesMax; as transactions do.
-  /// `inside`: the transaction whose call it is part of, if there is one.
+  /// Makes a tree, durably. Returns null if there is one of that name. Throws invalid_argument for
+  /// an empty name or one beyond kTreeNameBytesMax; as transactions do. `inside`: the transaction
+  /// that makes this call, if there is one.
   [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
                                    const txn::Transaction* inside = nullptr);
-  // Opens trees, which stay open until the database is closed. No page of theirs is read: one that
-  // is damaged is noticed by whoever needs it. Throws out_of_memory.
+  // These open trees, which stay open until the database is closed. They read no page of the tree:
+  // the first access to a damaged page reports it. Throw out_of_memory.
 
   /// Null if there is none.
   [[nodiscard]] btree::BTree* find(std::string_view name);
@@ -73,7 +74,7 @@ class TreeCatalog final : public txn::TreeDirectory {
   void move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk);
   /// Null if there is none of this id.
   [[nodiscard]] btree::BTree* find(TreeId id);
-  /// A tree that there is.
+  /// The tree of an id that exists.
   [[nodiscard]] btree::BTree& tree(TreeId id);
   [[nodiscard]] std::vector<std::string> names() const;
 
@@ -82,7 +83,7 @@ class TreeCatalog final : public txn::TreeDirectory {
     TreeId id{};
     PageId root{};
   };
-  /// Open trees of which at least so much was removed and is still there.
+  /// Open trees that hold at least this many bytes of removed records.
   [[nodiscard]] std::vector<TreeId> with_dead(std::uint64_t bytes_min) const;
   /// All trees, the catalog itself first, with an empty name.
   [[nodiscard]] std::vector<Entry> entries() const;
@@ -98,7 +99,7 @@ class TreeCatalog final : public txn::TreeDirectory {
   struct Known {
     std::string name;
     PageId root{};
-    std::unique_ptr<btree::BTree> tree;  ///< once it is open
+    std::unique_ptr<btree::BTree> tree;  ///< null until it is opened
   };
 
   using Names = std::map<std::string, TreeId, std::less<>>;

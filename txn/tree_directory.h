@@ -1,4 +1,4 @@
-// How undoing finds the tree that a log record is about; implemented by whoever keeps the trees.
+// How undo finds the tree that a log record is about; implemented by the tree catalog.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ class TreeDirectory {
   TreeDirectory(const TreeDirectory&) = delete;
   TreeDirectory& operator=(const TreeDirectory&) = delete;
 
-  /// Of all trees.
+  /// The page size of all trees.
   [[nodiscard]] virtual std::uint32_t page_size() const noexcept = 0;
-  /// The tree of an undoable record; that of a record about the making of a tree is found by its
-  /// root page. No latch is held; may do I/O. Throws corruption if there is no such tree.
+  /// The tree of an undoable record; for a record about the making of a tree, found by its root
+  /// page. Called with no latch held; may do I/O. Throws corruption if there is no such tree.
   [[nodiscard]] virtual btree::BTree& tree_of(const btree::TreeRecord& change) = 0;
-  /// The making of this tree has been undone: nobody uses it again.
+  /// The making of this tree has been undone: it is not used again.
   virtual void creation_undone(TreeId tree) = 0;
 
  protected:

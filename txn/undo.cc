@@ -15,7 +15,7 @@
 namespace palimpsest::txn {
 namespace {
 
-/// What logs a compensation: (at_least, body) to the GSN that its page gets.
+/// Logs a compensation: (at_least, body) to the GSN that its page gets.
 using Append = FunctionRef<Gsn(Gsn at_least, ConstBytes body)>;
 
 [[noreturn]] void refuse(Lsn lsn, std::string_view what) {
@@ -24,12 +24,12 @@ using Append = FunctionRef<Gsn(Gsn at_least, ConstBytes body)>;
       fmt::format("the log record at {} of a transaction that is rolled back {}", raw(lsn), what));
 }
 
-/// A change of a tree, taken apart.
+/// A change of a tree, parsed from its log record.
 struct Change {
   wal::TransactionRecord record;
   btree::TreeRecord tree;
 
-  /// The change to be undone after it.
+  /// The change to undo after this one.
   [[nodiscard]] Lsn next(Lsn lsn) const noexcept {
     return record.back == 0 ? wal::kNoLsn : Lsn{raw(lsn) - record.back};
   }
@@ -60,7 +60,7 @@ void undo(const Change& change, TreeDirectory& trees, Append append) {
   PALIMPSEST_SYNC_POINT("txn.undo.done");
 }
 
-/// Makes sure of the compensation of a change; false if the log has failed.
+/// Reserves log space for the compensation of a change; false if the log has failed.
 bool can_log(wal::TransactionLog& log, const Change& change) {
   try {
     log.reserve_compensation(change.record.body.size());
@@ -73,12 +73,12 @@ bool can_log(wal::TransactionLog& log, const Change& change) {
   }
 }
 
-/// The changes of a transaction in memory or in the stream, newest first.
+/// The changes of a transaction, in memory or in the stream, newest first.
 class OwnChanges {
  public:
   explicit OwnChanges(const wal::TransactionLog& log) : log_(log) {}
 
-  /// A view into this, valid until the next call.
+  /// Returns a view into this object, valid until the next call.
   wal::RecordView read(Lsn lsn) {
     log_.log().read_back(log_.slot(), lsn, cursor_, bytes_);
     const auto record = wal::record_at(bytes_, 0);

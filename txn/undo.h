@@ -1,12 +1,12 @@
-// Undoing changes from the log: one way for rollback and for recovery.
+// Undoes changes from the log; used by rollback and by recovery.
 //
-// A transaction's changes are read backwards along their links. For each, its compensation is
-// logged and applied under the latch of the leaf that holds the record by then, which a descent by
-// its key finds (Umbra-MVCC, section 3.1.3; ARIES, TODS 1992). Exactly one compensation a change:
-// it names what is to be undone next, and whoever goes on after a crash begins there (I-5).
-// Latching: none held by the caller. May do I/O.
-// Failure: io_error, out_of_memory; corruption where log and pages contradict each other. What has
-//          been undone before is undone for good.
+// Undo reads a transaction's changes backwards along their links. For each, it logs a compensation
+// and applies it under the latch of the leaf that holds the record by then, which a descent by the
+// record's key finds (Umbra-MVCC, section 3.1.3; ARIES, TODS 1992). Each change has exactly one
+// compensation, which names the next change to undo; after a crash, undo resumes there (I-5).
+// Latching: the caller holds none. May do I/O.
+// Failure: io_error, out_of_memory; corruption where log and pages contradict each other. Changes
+// undone before the failure stay undone.
 #pragma once
 
 #include <vector>
@@ -31,12 +31,12 @@ struct Loser {
 /// any more, and the next recovery does the same.
 void roll_back(wal::TransactionLog& log, TreeDirectory& trees);
 
-/// Undoes its changes behind `newest_kept`, kNoLsn for all of them; the transaction may go on.
-/// False if the log has failed, or fails meanwhile: then all changes are undone as roll_back()
-/// says, and it has ended.
+/// Undoes the changes after `newest_kept` (kNoLsn: all of them); the transaction may go on. False
+/// if the log has failed, or fails meanwhile: then all changes are undone as by roll_back(), and
+/// the transaction has ended.
 [[nodiscard]] bool roll_back_to(Lsn newest_kept, wal::TransactionLog& log, TreeDirectory& trees);
 
-/// Undoes what a loser has left, through a slot of this incarnation, and ends it in the log.
+/// Undoes what a loser left, through a slot of this incarnation, and ends it in the log.
 void roll_back(const Loser& loser, const wal::Segments& segments, wal::TransactionLog& log,
                TreeDirectory& trees);
 

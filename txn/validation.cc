@@ -46,7 +46,8 @@ void Validation::refuse() const {
   throw NotSerializable(tree_, key_);
 }
 
-// Bulks last: whoever was waited for has said by then whether it was one.
+// Bulks are checked last: a transaction that was waited for has announced by then whether it was
+// one.
 bool Validation::is_unchanged(Gsn after, Gsn upto) noexcept {
   const auto is_unread = [&](const versioning::Version& version) {
     const versioning::Entry& entry = version.entry();

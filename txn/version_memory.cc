@@ -16,35 +16,37 @@
 namespace palimpsest::txn {
 namespace {
 
-/// Before somebody who waits looks whether others have made room.
+/// How long a thread that waits for room sleeps before it looks again.
 constexpr auto kPatience = std::chrono::milliseconds(1);
-/// Before somebody is refused: snapshots that are being taken hold versions back and cannot be
-/// cancelled, and the oldest one may have ended just when it was to be.
+/// Waited before a transaction is refused: snapshots being taken hold versions back and cannot be
+/// cancelled, and the oldest one may have ended just before it was to be cancelled.
 constexpr auto kPatienceWithSnapshots = std::chrono::milliseconds(20);
-/// Before a reader is cancelled: writers that are in the way of folding may end, although their
-/// threads share processors with others.
+/// Waited before a reader is cancelled: writers that obstruct folding may end, although their
+/// threads share processors with other threads.
 constexpr auto kPatienceWithWriters = std::chrono::milliseconds(100);
-/// Such a share of all the oldest of them may take beyond the limit.
+/// The oldest writer may exceed the bound by 1/kOverdraft of it.
 constexpr std::uint64_t kOverdraft = 16;
-/// Mapping tables that are looked at in the background at a time when there are many.
+/// Mapping tables visited at a time in the background, when there are many.
 constexpr std::size_t kTablesAtATime = 2048;
-/// And by somebody who waits for room: all of them would take longer than others should wait.
+/// Mapping tables visited by a thread that waits for room: all would take longer than other threads
+/// should wait.
 constexpr std::size_t kTablesBeforeCancelling = 16384;
-/// And again, as long as that frees such a share of all there is.
+/// That thread repeats the visit as long as it frees 1/kWorthOn of the bound.
 constexpr std::uint64_t kWorthOn = 64;
-/// In the background they are gone through again when so large a share of all more is in use than
-/// when that was done last: what was made since may be folded (versioning/spans.h).
+/// In the background all tables are visited again when 1/kWorthFolding of the bound more is in use
+/// than after the last visit: what was made since may be folded (versioning/spans.h).
 constexpr std::uint64_t kWorthFolding = 16;
-/// Looking for tables that can go, in the background: for so long, or at so many pages, with pauses
-/// between these.
+/// Looking for unneeded tables in the background: for at most kLook, or at kPagesAtALook pages,
+/// with pauses in between.
 constexpr auto kLook = std::chrono::milliseconds(2);
 constexpr std::uint32_t kPagesAtALook = 16384;
 constexpr auto kPauseMin = std::chrono::milliseconds(50);
 constexpr auto kPauseMax = std::chrono::milliseconds(1000);
-/// Memory that was not needed for so long is given back: an old reader fills it, is cancelled, and
-/// begins again, within seconds.
+/// Memory idle for this long is returned to the system. Shorter would not pay: an old reader fills
+/// it, is cancelled, and begins again, within seconds.
 constexpr auto kIdle = std::chrono::seconds(5);
-/// To collect all versions up to a horizon, before tables are gone through although some are left.
+/// Attempts to collect all versions up to a horizon, before tables are visited although some are
+/// left.
 constexpr int kTriesMax = 16;
 
 }  // namespace
@@ -60,7 +62,7 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   if (!is_full()) [[likely]] {
     return;
   }
-  // Others may take the room that was made at once: who has made some goes on.
+  // Other threads may take the room at once: a thread that has made some goes on.
   bool has_room = false;
   for (bool is_done = false; !is_done;) {
     const std::unique_lock lock(mutex_, kPatience);
@@ -81,11 +83,11 @@ bool VersionMemory::may_overdraw(const versioning::VersionBuffer& asking) const 
          transactions_.folding_waits_for() == &asking;
 }
 
-// A little more than what is needed now, and not all: others wait meanwhile. If there was room at
-// any time, whoever has taken it since, it was enough.
+// Frees a little more than is needed now, but not all that can be freed, because other threads wait
+// meanwhile. Succeeds if there was room at any time, even if another thread has taken it since.
 bool VersionMemory::make_room(const versioning::VersionBuffer& asking) {
   if (!is_full()) {
-    return true;  // somebody else has made some
+    return true;  // another thread has made room
   }
   const std::uint64_t goal = bytes_max_ - bytes_max_ / 16;
   bool had_room = false;
@@ -98,7 +100,7 @@ bool VersionMemory::make_room(const versioning::VersionBuffer& asking) {
     transactions_.collect_versions(is_enough);
     transactions_.trim_idle();
     std::uint64_t before = 0;
-    do {  // what can be folded is, rather than that a snapshot goes
+    do {  // fold all that can be folded before cancelling a snapshot
       before = memory_.bytes_in_use();
       std::size_t tables = 0;
       transactions_.prune_tables([&] { return is_enough() || ++tables > kTablesBeforeCancelling; });
@@ -123,14 +125,15 @@ bool VersionMemory::make_room(const versioning::VersionBuffer& asking) {
     }
     free_some();
   }
-  transactions_.prune_tables([&] { return !is_full(); });  // who asks will be refused
+  transactions_.prune_tables([&] { return !is_full(); });  // the asking transaction will be refused
   return had_room || !is_full();
 }
 
-// With an old reader the horizon stands still, and going through all tables again frees little but
-// what was made since and can be folded, while it takes the memory's bandwidth and a processor.
-// False if that has been done. Not before the versions up to there have gone, for an entry stays as
-// long as it has one; but owners who are in the way of that do not put it off for ever.
+// With an old reader the horizon stands still, and visiting all tables again frees little but what
+// was made since and can be folded, while it takes memory bandwidth and a processor: so once per
+// horizon. Returns false if that has been done. Starts only when the versions up to the horizon are
+// gone, as an entry stays as long as it has a version; but owners that obstruct this do not delay
+// it for ever (kTriesMax).
 bool VersionMemory::prune_for_horizon() noexcept {
   const bool has_grown =
       tables_left_ == 0 && memory_.bytes_in_use() > pruned_to_bytes_ + bytes_max_ / kWorthFolding;

@@ -42,7 +42,7 @@ ExternalSort::~ExternalSort() {
   release();
 }
 
-/// What fails ends the sort.
+/// Any error but invalid_argument ends the sort.
 template <class Work>
 auto ExternalSort::guarded(State expected, Work&& work) {
   if (state_ == State::failed) [[unlikely]] {

@@ -1,4 +1,4 @@
-// Sorts any number of records by their keys within a bound of memory, on disk if it must.
+// Sorts any number of records by their keys within a bound of memory, on disk if necessary.
 //
 //   ExternalSort sort(device, {.memory_bytes = 64 << 20});
 //   sort.add(key, value);  // any order
@@ -7,21 +7,21 @@
 //     use(sort.key(), sort.value());  // ascending
 //   }
 //
-// Keys are in the order of memcmp; records of one key stay in the order in which they came.
-// Buffers of records are sorted by threads while the next is filled (run_maker.h), written to a
-// temporary file of the device's directory once they do not fit any more (sort_file.h,
-// run_blocks.h), and merged while they are read again, or before, if they are very many
-// (run_merger.h). A sort that fits into the memory makes no file.
+// Keys are ordered as by memcmp; records with equal keys stay in the order in which they were
+// added. Threads sort full buffers of records while the next buffer is filled (run_maker.h). When
+// records do not fit into memory any more, the sorted buffers are written to a temporary file in
+// the device's directory (sort_file.h, run_blocks.h). They are merged while they are read again, or
+// before, if they are very many (run_merger.h). A sort that fits into memory makes no file.
 //
-// Memory: `memory_bytes`, allocated at once and touched as it is needed; beside that some dozens of
-//         bytes for each run.
-// Disk: what the records take, with eight bytes each; if runs are merged before, up to as much on
-//       top, or more with several threads. The space is free when the last record was read, and in
-//       any other case with the object.
-// Failure: Error invalid_argument for a record beyond the limit (names it), and for a call out of
-//          turn: the sort goes on; any other one ends it, with its file, and every later call
-//          throws failed: io_error, no_space, permission_denied, corruption for what does not come
-//          back from disk as it was written, naming file, offset and bytes; bad_alloc.
+// Memory: `memory_bytes`, allocated at once and touched as needed; in addition, some dozens of
+// bytes per run.
+// Disk: the records' size, plus eight bytes each; if runs are merged before reading, up to as much
+// again, or more with several threads. The space is freed when the last record was read, and
+// otherwise with the object.
+// Failure: Error invalid_argument for a record beyond the limit (names it), and for a call in the
+// wrong state: the sort goes on. Any other error ends the sort, with its file, and every later call
+// throws failed: io_error, no_space, permission_denied, corruption for bytes that differ from what
+// was written, naming file, offset and bytes; bad_alloc.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -49,16 +49,16 @@
 namespace palimpsest::engine {
 
 struct SortOptions {
-  /// Less than SortShape::kMemoryBytesMin, 64 KiB, counts as that.
+  /// At least SortShape::kMemoryBytesMin, 64 KiB; a smaller value counts as that.
   std::size_t memory_bytes = std::size_t{64} << 20U;
-  /// That sort and write beside the caller, each with a buffer more; then one reads ahead. 0: the
-  /// caller does it all. Fewer if the memory is small.
+  /// Threads that sort and write beside the caller, each with an additional buffer; later one of
+  /// them prefetches. 0: the caller does all the work. Fewer are used if the memory is small.
   std::size_t threads = 1;
-  /// Of the temporary file: "<prefix><number>.tmp".
+  /// The temporary file is named "<prefix><number>.tmp".
   std::string_view name_prefix = kSortFilePrefix;
-  /// Of a file that stays, in place of a temporary one; empty: none. See save().
+  /// The name of a file that stays, in place of a temporary one; empty: none. See save().
   std::string_view kept_name{};
-  /// With kept_name: the runs to begin with. Null: none, and what that file has is given up.
+  /// With kept_name: the runs to begin with. Null: none; the file's content is discarded.
   const SavedSort* saved = nullptr;
 };
 
@@ -72,34 +72,34 @@ struct SortStatistics {
 
 class ExternalSort {
  public:
-  /// The device outlives it. Throws bad_alloc; for runs to begin with: invalid_argument if the
-  /// memory cuts blocks of another size, not_found, corruption.
+  /// The device outlives it. Throws bad_alloc; with `saved` also invalid_argument if the memory
+  /// gives another block size, not_found, corruption.
   ExternalSort(io::Device& device, const SortOptions& options);
   ExternalSort(const ExternalSort&) = delete;
   ExternalSort& operator=(const ExternalSort&) = delete;
   ~ExternalSort();
 
-  /// Bytes of key and value that a record can have.
+  /// Maximum bytes of a record's key and value.
   [[nodiscard]] std::size_t record_bytes_max() const noexcept { return shape_.record_bytes_max; }
 
-  /// About what the temporary file takes when so many records have been added, whose keys and
-  /// values have `bytes` together: 0 if they fit into the memory.
+  /// Approximate size of the temporary file after adding this many records, with `bytes` of keys
+  /// and values in all: 0 if they fit into memory.
   [[nodiscard]] std::uint64_t file_bytes(std::uint64_t records,
                                          std::uint64_t bytes) const noexcept {
     return shape_.file_bytes(records, bytes, record_bytes_);
   }
 
-  /// Before finish().
+  /// Called before finish().
   void add(ByteView key, ByteView value);
-  /// With kept_name, before finish(): all records so far are in the file, and survive any crash.
-  /// What it returns is for another sort with as much memory, once this one has gone.
+  /// With kept_name, before finish(): writes all records so far to the file, where they survive any
+  /// crash. The result is for another sort with as much memory, after this one is destroyed.
   [[nodiscard]] SavedSort save();
-  /// There are no more. Calls meanwhile(), which may throw, now and then while it merges.
+  /// Ends the input. Calls meanwhile(), which may throw, now and then while merging.
   void finish(FunctionRef<void()> meanwhile = [] {});
 
-  /// After finish(): to the first record, then to the next; false at the end.
+  /// After finish(): moves to the first record, then to the next; false at the end.
   [[nodiscard]] bool next();
-  /// Of that record, valid until next().
+  /// The current record, valid until next().
   [[nodiscard]] ByteView key() const noexcept { return top_->key(); }
   [[nodiscard]] ByteView value() const noexcept { return top_->value(); }
 
@@ -119,14 +119,14 @@ class ExternalSort {
   const SortShape shape_;
   State state_ = State::adding;
   SortStatistics statistics_;
-  std::size_t record_bytes_ = 0;  ///< of the longest
-  // In the order in which they are made, and the other way round released.
+  std::size_t record_bytes_ = 0;  ///< of the longest record
+  // In the order in which they are made; released in reverse order.
   std::optional<SortMemory> memory_;
   std::optional<SortFile> file_;
   std::optional<RunMaker> maker_;
   std::vector<std::unique_ptr<BufferSource>> buffers_;  ///< if all is in memory
-  std::optional<LoserTree> tree_;                       ///< of these
-  std::optional<RunMerger> merger_;                     ///< if not
+  std::optional<LoserTree> tree_;                       ///< of buffers_
+  std::optional<RunMerger> merger_;                     ///< if not all is in memory
   const RecordSource* top_ = nullptr;
 };
 

@@ -1,7 +1,7 @@
-// The least record of several sources, and then the next: a tournament whose losers are remembered.
+// Merges several sources into ascending order: a tournament tree that remembers the losers.
 //
-// Each inner place holds the source that lost there; the winner goes on. So the next record costs
-// one comparison a level, along one path. Of equal keys the one of the first source comes first.
+// Each inner node holds the source that lost there; the winner advances. So the next record costs
+// one comparison per level, along one path. Among equal keys, that of the first source comes first.
 // Source: Knuth, The Art of Computer Programming 3, 5.4.1.
 //
 // Thread-safety: belongs to one thread. Failure: next() throws what sources throw.
@@ -19,11 +19,11 @@ namespace palimpsest::engine {
 
 class LoserTree {
  public:
-  /// The sources outlive it, and have not begun; at least one.
+  /// At least one source. They outlive this, and have not begun.
   explicit LoserTree(std::span<RecordSource* const> sources)
       : sources_(sources.begin(), sources.end()), losers_(sources.size()) {}
 
-  /// To the first record, then to the next; false at the end.
+  /// Moves to the first record, then to the next; false at the end.
   [[nodiscard]] bool next() {
     if (has_begun_) {
       advance(winner_);
@@ -33,7 +33,7 @@ class LoserTree {
     }
     return sources_[winner_] != nullptr;
   }
-  /// The source that has it.
+  /// The source of the current record.
   [[nodiscard]] const RecordSource& top() const noexcept { return *sources_[winner_]; }
 
  private:
@@ -44,14 +44,14 @@ class LoserTree {
     }
     winner_ = play(1);
   }
-  /// A source that has ended is none any more, and loses.
+  /// A source that has ended becomes null, and loses every match.
   void advance(std::size_t source) {
     if (sources_[source] != nullptr && !sources_[source]->next()) {
       sources_[source] = nullptr;
     }
   }
-  /// Places are numbered from the root, 1; those of n sources stand behind the inner ones: n to
-  /// 2n - 1. The winner below a place.
+  /// Nodes are numbered from the root, 1; the n sources are the leaves n to 2n - 1. Returns the
+  /// winner below a node.
   [[nodiscard]] std::size_t play(std::size_t place) {
     if (place >= sources_.size()) {
       return place - sources_.size();
@@ -84,7 +84,7 @@ class LoserTree {
   }
 
   std::vector<RecordSource*> sources_;  ///< null: has ended
-  std::vector<std::size_t> losers_;     ///< by inner place
+  std::vector<std::size_t> losers_;     ///< by inner node
   std::size_t winner_ = 0;
   bool has_begun_ = false;
 };

@@ -1,4 +1,4 @@
-// Records in ascending order, one after the other: what is merged.
+// A source of records in ascending order: the input of a merge.
 //
 // Thread-safety: belongs to one thread.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace palimpsest::engine {
 
-/// A key's first eight bytes as a number, zeros behind a shorter one: keys whose heads differ are
-/// in the order of these; others are to be compared.
+/// A key's first eight bytes as a number, padded with zeros: if two heads differ, the keys are in
+/// the order of their heads; otherwise the keys must be compared.
 [[nodiscard]] inline std::uint64_t head_of(ByteView key) noexcept {
   std::uint64_t head = 0;
   std::memcpy(&head, key.data(), std::min(key.size(), sizeof head));
@@ -26,10 +26,10 @@ class RecordSource {
   RecordSource& operator=(const RecordSource&) = delete;
   virtual ~RecordSource() = default;
 
-  /// To the first record, then to the next; false at the end.
+  /// Moves to the first record, then to the next; false at the end.
   [[nodiscard]] virtual bool next() = 0;
 
-  // Of the record, until next():
+  // The current record, valid until next():
 
   [[nodiscard]] std::uint64_t head() const noexcept { return head_; }
   [[nodiscard]] ByteView key() const noexcept { return key_; }

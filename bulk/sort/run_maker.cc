@@ -32,7 +32,7 @@ RunMaker::~RunMaker() {
   stop_threads();
 }
 
-// The caller
+// Called by the caller's thread:
 
 void RunMaker::add(ByteView key, ByteView value) {
   if (filled_->buffer.add(key, value)) [[likely]] {
@@ -52,7 +52,7 @@ void RunMaker::hand_over() {
   changed_.notify_all();
 }
 
-/// Takes a free buffer, or has one written.
+/// Makes a free buffer the one to be filled; waits until one is written if there is none.
 void RunMaker::fill_next() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -88,18 +88,19 @@ void RunMaker::write_all() {
     const std::lock_guard lock(mutex_);
     writes_ = true;
   }
-  hand_over();  // which wakes the threads, for both
+  hand_over();  // wakes the threads, for both changes
   PALIMPSEST_SYNC_POINT("sort.rows.handed_over");
   finish_transfers();
   fill_next();
 }
 
-/// All that was handed over is sorted, and written if anything is.
+/// Waits until all buffers handed over are sorted, and written if any are to be.
 void RunMaker::finish_transfers() {
-  if (writes_ && threads_.empty() && shape_.threads != 0) {  // which the caller alone sets
+  if (writes_ && threads_.empty() && shape_.threads != 0) {  // only the caller's thread sets
+                                                             // writes_
     start_threads();
   }
-  // The caller sorts as well; blocks to write belong to the threads, if there are any.
+  // The caller sorts as well; the blocks to write belong to the threads, if there are any.
   const MutableBytes blocks = shape_.threads == 0 ? write_memory_.front() : MutableBytes();
   std::unique_lock lock(mutex_);
   while (error_ == nullptr && !is_finished()) {
@@ -135,7 +136,7 @@ bool RunMaker::is_finished() const noexcept {
   });
 }
 
-// Sorting and writing
+// Sorting and writing:
 
 RunMaker::Slot* RunMaker::oldest(State state) noexcept {
   Slot* found = nullptr;
@@ -154,7 +155,7 @@ void RunMaker::start_threads() {
       PALIMPSEST_SYNC_POINT("sort.thread.starts");
       threads_.push_back(start_thread("that sorts", [this, blocks] { work(blocks); }));
     }
-  } catch (...) {  // perhaps within the constructor, behind which nobody else ends the others
+  } catch (...) {  // perhaps in the constructor, after which nothing would end these threads
     stop_threads();
     error_ = std::current_exception();
     throw;
@@ -191,8 +192,8 @@ void RunMaker::work(MutableBytes blocks) noexcept {
   }
 }
 
-/// Sorts a buffer, or writes one if that is to be done and there is memory for it: false if there
-/// is nothing to do.
+/// Sorts a buffer, or writes one if that is due and there is memory for it. False if there is
+/// nothing to do.
 bool RunMaker::do_one(std::unique_lock<std::mutex>& lock, MutableBytes blocks) {
   if (Slot* const slot = writes_ && !blocks.empty() ? oldest(State::sorted) : nullptr) {
     slot->state = State::being_written;

@@ -1,19 +1,19 @@
-// Makes sorted runs of records as they come: buffers are filled by the caller, and sorted and
-// written by threads.
+// Makes sorted runs of records as they come: the caller fills buffers, threads sort and write them.
 //
 // Life of a buffer: free -> filled (add) -> full -> being sorted -> sorted -> being written -> free
-// A full buffer is sorted at once. It is written when the caller finds no free one: what fits into
-// the memory never is. From then on buffers are written as soon as they are sorted.
-// Buffers are numbered as they were filled, and so are their runs: of equal keys, those of the
-// first one came first.
+// A full buffer is sorted at once. Buffers are written only once the caller finds no free one:
+// records that fit into memory are never written. From then on buffers are written as soon as they
+// are sorted.
+// Buffers are numbered as they were filled, and so are their runs: among equal keys, those of the
+// lowest number came first.
 //
 // Latching: a mutex of its own, not held while buffers are sorted or written.
-// No wake-up is lost: who finds nothing to do waits without a limit. So whatever changes what
-// do_one() and is_finished() look at (states, writes_, error_, ends_) wakes all *after* it. A
-// thread that looks between the two has the mutex, and is woken when it waits; state that is set
-// behind the wake-up that was to tell it is seen by nobody.
-// Thread-safety: one thread calls. Failure: what writing throws, by the next add() or finish(). The
-//          threads that have been started end before it is told that another one cannot be.
+// No wake-up is lost: a thread that finds nothing to do waits without a limit. So a change of
+// anything that do_one() and is_finished() read (states, writes_, error_, ends_) is followed by a
+// wake-up of all threads. A thread that looks between the two has the mutex, and is woken when it
+// waits. A change made *behind* its wake-up would go unnoticed.
+// Thread-safety: one thread calls. Failure: the next add() or finish() throws what writing throws.
+// If a thread cannot be started, those that were started end before the error is thrown.
 #pragma once
 
 #include <condition_variable>
@@ -36,21 +36,22 @@ namespace palimpsest::engine {
 
 class RunMaker {
  public:
-  /// All outlive it. `runs`: those that are in the file already, before all that come.
+  /// All arguments outlive this. `runs`: those that are in the file already; they precede all new
+  /// ones.
   RunMaker(const SortShape& shape, SortMemory& memory, SortFile& file,
            std::span<const Run> runs = {});
   RunMaker(const RunMaker&) = delete;
   RunMaker& operator=(const RunMaker&) = delete;
   ~RunMaker();
 
-  /// A record of shape.record_bytes_max at most.
+  /// The record has at most shape.record_bytes_max bytes.
   void add(ByteView key, ByteView value);
-  /// All that have come are in runs(), written; more may come.
+  /// Writes all records so far as runs; more may be added.
   void write_all();
-  /// All have come: they are in runs(), or in buffers() if they fit into these.
+  /// Ends the input: all records are in runs(), or in buffers() if they fit into memory.
   void finish();
 
-  /// After finish() or write_all(), in the order of their records. The runs are the caller's.
+  /// After finish() or write_all(), in the order of their records. The caller owns the runs.
   [[nodiscard]] std::span<const Run> runs() const noexcept { return runs_; }
   [[nodiscard]] std::span<const SortBuffer* const> buffers() const noexcept { return sorted_; }
 
@@ -60,7 +61,7 @@ class RunMaker {
   struct Slot {
     SortBuffer buffer;
     State state = State::free;
-    std::uint64_t number = 0;  ///< of the buffer as it was filled, from 1 on
+    std::uint64_t number = 0;  ///< in the order of filling, from 1 on
   };
 
   void hand_over();
@@ -77,15 +78,17 @@ class RunMaker {
   const SortShape shape_;
   const RunBlocks blocks_;
   SortFile& file_;
-  std::vector<MutableBytes> write_memory_;  ///< two blocks, by thread
-  Slot* filled_ = nullptr;                  ///< the caller's
+  std::vector<MutableBytes> write_memory_;  ///< two blocks per thread
+  Slot* filled_ = nullptr;                  ///< used by the caller
   std::vector<const SortBuffer*> sorted_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Protected by mutex_, but for the buffers, which are those of who fills, sorts or writes them:
+  // Protected by mutex_, except the buffers, which belong to the thread that fills, sorts or writes
+  // them:
   std::vector<Slot> slots_;
-  std::uint64_t numbers_ = 0;  ///< buffers that were filled, those of other sorts' runs included
-  bool writes_ = false;        ///< some did not find room in memory
+  std::uint64_t numbers_ = 0;  ///< buffers that were filled, including those of the runs to begin
+                               ///< with
+  bool writes_ = false;        ///< memory did not suffice
   bool ends_ = false;
   std::exception_ptr error_;
   std::vector<Run> runs_;  ///< by number, from 1 on

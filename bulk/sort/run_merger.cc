@@ -48,7 +48,7 @@ void RunMerger::reduce(FunctionRef<void()> meanwhile) {
   merge_.emplace(open(runs_));
 }
 
-/// Where so many neighbours begin that have the least to be written.
+/// The first of `count` neighbours that together have the fewest bytes.
 std::size_t RunMerger::choose(std::size_t count) const noexcept {
   const std::span<const Run> runs(runs_);
   std::uint64_t bytes = payload_of(runs.first(count));

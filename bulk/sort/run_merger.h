@@ -1,12 +1,11 @@
-// Merges runs into one order: all at once if the memory has blocks for all, else some neighbours
-// into a longer one first, until it has.
+// Merges runs into one order: all at once if memory has blocks for all; otherwise it first merges
+// some neighbours into longer runs, until it has.
 //
-// Neighbours only: so of equal keys, those of the first run still come first. Those with the least
-// bytes are merged, and no more than needed; what they took in the file is used again.
+// It merges neighbours only, so that among equal keys those of the first run still come first. It
+// merges those with the least bytes, and no more than needed; their space in the file is reused.
 //
-// Thread-safety: belongs to one thread; a thread of its own transfers.
-// Failure: reduce() and next() throw what reading and writing throws; nothing but destroying it may
-//          follow.
+// Thread-safety: belongs to one thread; a thread of its own does the transfers.
+// Failure: reduce() and next() throw what reading and writing throws; only destruction may follow.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +29,19 @@ namespace palimpsest::engine {
 
 class RunMerger {
  public:
-  /// `runs`, at least one, in the order of their records, none of which is longer than
-  /// `record_bytes`. All of the memory is its own. All outlive it.
+  /// `runs`: at least one, in the order of their records. `record_bytes`: the longest record. The
+  /// merger uses all of the memory. All arguments outlive this.
   RunMerger(const SortShape& shape, SortMemory& memory, SortFile& file, std::span<const Run> runs,
             std::size_t record_bytes);
 
-  /// Merges until the rest can be merged at once, and begins with that. Calls meanwhile() now and
-  /// then, which may throw.
+  /// Merges until the remaining runs can be merged at once, and begins that merge. Calls
+  /// meanwhile(), which may throw, now and then.
   void reduce(FunctionRef<void()> meanwhile);
   /// After reduce(): as LoserTree.
   [[nodiscard]] bool next() { return merge_->tree.next(); }
   [[nodiscard]] const RecordSource& top() const noexcept { return merge_->tree.top(); }
 
-  /// Runs that were made of others, and their payload.
+  /// The number of runs made by merging others, and their payload.
   [[nodiscard]] std::uint64_t merges() const noexcept { return merges_; }
   [[nodiscard]] std::uint64_t merged_bytes() const noexcept { return merged_bytes_; }
 
@@ -67,7 +66,7 @@ class RunMerger {
   std::uint64_t merges_ = 0;
   std::uint64_t merged_bytes_ = 0;
   TransferQueue queue_;
-  std::optional<Merge> merge_;  ///< of what is left; after the queue
+  std::optional<Merge> merge_;  ///< of the remaining runs; after the queue
 };
 
 }  // namespace palimpsest::engine

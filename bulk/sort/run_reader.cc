@@ -64,7 +64,7 @@ void RunReader::request(std::uint64_t number) noexcept {
   }
 }
 
-/// The block after the one that has been used up, whose memory is for one that is read ahead.
+/// Moves to the next block; the memory of the used one is for prefetching the one after it.
 void RunReader::open_next() {
   if (opened_ == blocks_.count(run_.payload_bytes)) {
     refuse("records go on behind its end");

@@ -1,9 +1,9 @@
-// Reads one run of records, block by block: one is read ahead while the other is being used.
+// Reads one run of records, block by block: the next block is prefetched while one is in use.
 //
-// A record that lies in one block is shown there; one that does not is put together.
+// A record within one block is returned in place; one that spans blocks is assembled in memory.
 // Thread-safety: belongs to one thread.
-// Failure: next() throws Error io_error; corruption for a block that is not what was written,
-//          naming file and offset.
+// Failure: next() throws Error io_error; corruption, naming file and offset, for a block that is
+// not as it was written.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ class RunReader final : public RecordSource {
  public:
   struct Memory {
     MutableBytes blocks;  ///< two, aligned
-    MutableBytes record;  ///< the longest one, key and value
+    MutableBytes record;  ///< room for the longest record, key and value
   };
 
-  /// Begins to read. All outlive it.
+  /// Begins to read. All arguments outlive this.
   RunReader(TransferQueue& queue, const RunBlocks& blocks, const Run& run,
             const Memory& memory) noexcept;
   ~RunReader() override;
@@ -50,10 +50,10 @@ class RunReader final : public RecordSource {
   const Run run_;
   const Memory memory_;
   std::array<TransferQueue::Entry, 2> entries_;
-  std::uint64_t number_ = 0;  ///< of the block that is used, if opened_ is not 0
-  std::uint64_t opened_ = 0;  ///< blocks
-  std::size_t payload_ = 0;   ///< of that block
-  std::size_t used_ = 0;      ///< of it
+  std::uint64_t number_ = 0;  ///< of the block in use, if opened_ is not 0
+  std::uint64_t opened_ = 0;  ///< number of blocks
+  std::size_t payload_ = 0;   ///< of the block in use
+  std::size_t used_ = 0;      ///< of its payload
   std::uint64_t records_ = 0;
 };
 

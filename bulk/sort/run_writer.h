@@ -1,4 +1,4 @@
-// Writes one run of records, block by block: one is filled while the other is on its way.
+// Writes one run of records, block by block: one block is filled while the other is being written.
 //
 // Thread-safety: belongs to one thread. Failure: add() and finish() throw Error io_error, no_space.
 #pragma once
@@ -15,8 +15,8 @@ namespace palimpsest::engine {
 
 class RunWriter {
  public:
-  /// `run`: where, and how much payload will be added. `memory`: two blocks, aligned. All outlive
-  /// it.
+  /// `run`: the location, and the payload that will be added. `memory`: two blocks, aligned. All
+  /// arguments outlive this.
   RunWriter(TransferQueue& queue, const RunBlocks& blocks, const Run& run,
             MutableBytes memory) noexcept
       : queue_(queue), blocks_(blocks), run_(run), memory_(memory) {}
@@ -25,7 +25,7 @@ class RunWriter {
   ~RunWriter();
 
   void add(ByteView key, ByteView value);
-  /// All payload has been added, and is written.
+  /// All payload has been added: waits until it is written.
   void finish();
 
  private:
@@ -40,8 +40,8 @@ class RunWriter {
   const Run run_;
   const MutableBytes memory_;
   std::array<TransferQueue::Entry, 2> entries_;
-  std::uint64_t number_ = 0;  ///< of the block that is being filled
-  std::size_t filled_ = 0;    ///< payload of it
+  std::uint64_t number_ = 0;  ///< of the block being filled
+  std::size_t filled_ = 0;    ///< payload in it
 };
 
 }  // namespace palimpsest::engine

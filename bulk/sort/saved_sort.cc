@@ -18,7 +18,7 @@ constexpr std::string_view kBegin = "palimpsest runs 1";
   throw Error(ErrorCode::corruption, fmt::format("the saved runs of a sort: {}", why));
 }
 
-/// The number that the rest of a text begins with, behind a space.
+/// Parses the number at the start of the rest of a text, behind a space.
 std::uint64_t take_number(std::string_view& rest) {
   std::uint64_t number = 0;
   if (!rest.starts_with(' ')) {

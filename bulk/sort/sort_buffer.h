@@ -1,7 +1,8 @@
 // Records in memory, in the order in which they came, and then sorted.
 //
-// Records lie one behind the other from the front; from the back grows one Entry for each: the head
-// of its key beside its place. Sorting moves entries only, and looks at keys whose heads are equal.
+// Records are stored consecutively from the front; from the back grows one Entry per record: the
+// head of its key and its offset. Sorting moves entries only, and compares keys only if their heads
+// are equal.
 //
 //   | lengths, key, value | lengths, key, value | ...        ... | entry 1 | entry 0 |
 //
@@ -17,15 +18,14 @@
 
 namespace palimpsest::engine {
 
-/// What stands before a record in memory and in blocks, as the machine has numbers: nobody else
-/// reads it.
+/// Precedes a record in memory and in blocks. In the machine's byte order: only the sort reads it.
 struct RecordLengths {
   std::uint32_t key_bytes = 0;
   std::uint32_t value_bytes = 0;
 };
 static_assert(sizeof(RecordLengths) == 8);
 
-/// What a record takes in a run of blocks.
+/// The size of a record in a run of blocks.
 [[nodiscard]] inline std::uint64_t stored_bytes(ByteView key, ByteView value) noexcept {
   return sizeof(RecordLengths) + key.size() + value.size();
 }
@@ -36,16 +36,16 @@ class SortBuffer {
     ByteView key;
     ByteView value;
   };
-  /// What a record takes beside key and value.
+  /// What a record takes in addition to key and value.
   static constexpr std::size_t kOverheadBytes = sizeof(RecordLengths) + 2 * sizeof(std::uint64_t);
 
-  /// In this memory, which is aligned for numbers.
+  /// Uses this memory, which is aligned for Entry.
   explicit SortBuffer(MutableBytes memory) noexcept
       : memory_(memory.first(memory.size() / sizeof(Entry) * sizeof(Entry))) {}
 
-  /// False, and nothing was added, if there is no room.
+  /// False, with nothing added, if there is no room.
   [[nodiscard]] bool add(ByteView key, ByteView value) noexcept;
-  /// By key, equal ones as they came.
+  /// Sorts by key; records with equal keys stay in the order of add().
   void sort() noexcept;
   void clear() noexcept {
     records_ = 0;
@@ -53,9 +53,9 @@ class SortBuffer {
   }
 
   [[nodiscard]] std::size_t records() const noexcept { return records_; }
-  /// Of all records, with their lengths.
+  /// Size of all records, with their lengths.
   [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return used_; }
-  /// In order; sort() has come after the last add().
+  /// The record with this rank; sort() was called after the last add().
   [[nodiscard]] Record record(std::size_t number) const noexcept {
     return at(entries()[number].offset);
   }
@@ -73,10 +73,10 @@ class SortBuffer {
 
   MutableBytes memory_;
   std::size_t records_ = 0;
-  std::size_t used_ = 0;  ///< from the front
+  std::size_t used_ = 0;  ///< bytes from the front
 };
 
-/// The records of a buffer that has been sorted, and outlives this.
+/// The records of a sorted buffer, which outlives this.
 class BufferSource final : public RecordSource {
  public:
   explicit BufferSource(const SortBuffer& buffer) noexcept : buffer_(buffer) {}

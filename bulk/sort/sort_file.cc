@@ -65,7 +65,7 @@ std::uint64_t SortFile::take(std::uint64_t bytes) {
   if (file_ == nullptr) {
     make();
   }
-  // What is vacant at the end becomes longer.
+  // A vacant part at the end is extended.
   const auto last = vacant_.empty() ? vacant_.end() : std::prev(vacant_.end());
   const bool at_end = last != vacant_.end() && last->first + last->second == end_;
   const std::uint64_t offset = at_end ? last->first : end_;
@@ -109,7 +109,7 @@ std::uint64_t SortFile::size_bytes() const {
   return end_;
 }
 
-// Several sorts of one directory take the next number each.
+// Concurrent sorts in one directory use different numbers.
 void SortFile::make() {
   constexpr int kNumberMax = 10'000;
   for (int number = 1; number <= kNumberMax; ++number) {
@@ -122,15 +122,16 @@ void SortFile::make() {
                           kSuffix, prefix_, kNumberMax, kSuffix));
 }
 
-/// What was to be removed, and was not, once more: else when the database is opened.
+/// Tries once more to remove a file; if it fails again, the file is removed when the database is
+/// opened.
 void SortFile::remove_or_leave(const std::string& name) noexcept {
   try {
     device_.remove(name);
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it is empty
+  } catch (const std::exception&) {  // it is empty
   }
 }
 
-/// False if there is one of that name.
+/// False if there is a file of that name.
 bool SortFile::make_as(const std::string& name) {
   try {
     file_ = device_.open(name, io::OpenMode::create_new, false);

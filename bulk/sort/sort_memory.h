@@ -1,7 +1,7 @@
-// All memory of a sort: one piece, handed out in parts, and handed out anew for the next phase.
+// All memory of a sort: one allocation, handed out in parts, and again for the next phase.
 //
-// It is not touched before it is used: a sort of few records takes few pages of the machine's.
-// Thread-safety: belongs to one thread; the parts to whoever got them.
+// It is not touched before it is used: a sort of few records takes few of the machine's pages.
+// Thread-safety: belongs to one thread; each part to its user.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace palimpsest::engine {
 
-/// What a storage device may ask of addresses, offsets and sizes at most.
+/// The largest alignment that a storage device requires of addresses, offsets and sizes.
 inline constexpr std::size_t kSortAlignmentBytes = 4096;
 
 class SortMemory {
@@ -26,14 +26,14 @@ class SortMemory {
 
   [[nodiscard]] std::size_t size_bytes() const noexcept { return size_bytes_; }
 
-  /// A part that nobody else has; its content is anything.
+  /// Takes an unused part; its content is undefined.
   [[nodiscard]] MutableBytes take(std::size_t bytes, std::size_t alignment_bytes = 1) noexcept {
     const std::size_t begin = (used_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
     check(begin <= size_bytes_ && bytes <= size_bytes_ - begin, "a sort keeps to its memory");
     used_ = begin + bytes;
     return {memory_.get() + begin, bytes};
   }
-  /// All parts come back.
+  /// Takes all parts back.
   void reset() noexcept { used_ = 0; }
 
  private:

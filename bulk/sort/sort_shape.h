@@ -21,9 +21,9 @@ struct SortShape {
   static constexpr std::size_t kThreadsMax = 64;
 
   std::size_t memory_bytes;
-  std::size_t threads;           ///< that sort and write while records come; 0: nobody else does
+  std::size_t threads;           ///< that sort and write while records come; 0: the caller does
   std::size_t block_bytes;       ///< of runs, and of a transfer
-  std::size_t buffer_bytes;      ///< of `threads` + 1 buffers
+  std::size_t buffer_bytes;      ///< of each of the `threads` + 1 buffers
   std::size_t record_bytes_max;  ///< key and value
 
   [[nodiscard]] static SortShape of(std::size_t memory_bytes, std::size_t threads) noexcept {
@@ -35,19 +35,20 @@ struct SortShape {
     const std::size_t writers = std::max<std::size_t>(shape.threads, 1);
     shape.buffer_bytes = (shape.memory_bytes - writers * 2 * shape.block_bytes) /
                          (shape.threads + 1) / kSortAlignmentBytes * kSortAlignmentBytes;
-    // Two runs can be merged whatever their records are.
+    // So that two runs of any records can be merged.
     shape.record_bytes_max = std::min({shape.buffer_bytes - SortBuffer::kOverheadBytes,
                                        shape.memory_bytes / 4, std::size_t{1} << 30U});
     return shape;
   }
 
-  /// Runs that are merged at once, when the longest record has so many bytes: at least 2.
+  /// The number of runs that can be merged at once, if the longest record has this many bytes: at
+  /// least 2.
   [[nodiscard]] std::size_t fan_in(std::size_t record_bytes) const noexcept {
     return (memory_bytes - 2 * block_bytes) / (2 * block_bytes + record_bytes);
   }
 
-  /// About what the temporary file takes, for records whose keys and values have `bytes` together
-  /// and the longest of which has `record_bytes`; 0: they fit into the memory.
+  /// Approximate size of the temporary file, for records with `bytes` of keys and values in all and
+  /// a longest record of `record_bytes`; 0: they fit into memory.
   [[nodiscard]] std::uint64_t file_bytes(std::uint64_t records, std::uint64_t bytes,
                                          std::size_t record_bytes) const noexcept {
     const std::uint64_t buffered = bytes + records * SortBuffer::kOverheadBytes;
@@ -59,7 +60,7 @@ struct SortShape {
     const std::uint64_t all =
         RunBlocks(block_bytes).file_bytes(payload) + runs * kSortAlignmentBytes;
     const std::size_t merged = fan_in(record_bytes);
-    return runs <= merged ? all : all + all / runs * merged;  // what one merge makes, on top
+    return runs <= merged ? all : all + all / runs * merged;  // plus the output of one merge
   }
 };
 

@@ -1,13 +1,12 @@
-// A write without a transaction: one of its own, tried again while others are in the way.
+// A write without a transaction: runs in a transaction of its own, and is tried again while other
+// transactions are in the way.
 //
-// What is in the way, and how long that is waited for:
-//   a row that another transaction has changed     autocommit_patience
-//   a bulk of the table, or its definition's       definition_patience, if that is longer; but not
-//   if
-//   change                                         it waits for a transaction of this thread in
-//   turn
-//   a transaction of this thread                   not at all: invalid_argument
-//   (txn/conflicting_writer.h)
+// What is in the way, and how long the call waits for it:
+//   a row that another transaction has changed    autocommit_patience
+//   a bulk on the table, or a transaction that    definition_patience, if that is longer; not at
+//   changes its definition                        all if it waits for a transaction of this thread
+//   a transaction of this thread                  not at all: invalid_argument
+//                                                 (txn/conflicting_writer.h)
 #pragma once
 
 #include <algorithm>
@@ -23,8 +22,8 @@
 
 namespace palimpsest::detail {
 
-/// False if it is not serializable, unless it was the last attempt: then that is thrown. It was
-/// rolled back.
+/// Commits. False if the transaction was not serializable, and was rolled back; on the last attempt
+/// throws that error instead.
 inline bool commits(const DatabaseState& database, txn::Transaction& transaction, bool is_last) {
   try {
     transaction.commit();
@@ -42,8 +41,8 @@ inline bool commits(const DatabaseState& database, txn::Transaction& transaction
   }
 }
 
-/// Whether a bulk, or a change of a definition, that is in the way waits for a transaction of this
-/// thread in turn.
+/// Whether the conflicting transaction, a bulk or a change of a definition, waits for a transaction
+/// of this thread.
 inline bool waits_for_own(const DatabaseState& database,
                           const txn::ConflictingWriter& conflicting_writer,
                           const txn::OwnWait& own) {
@@ -51,11 +50,10 @@ inline bool waits_for_own(const DatabaseState& database,
          database.engine->transactions().waits_for_own(*conflicting_writer.transaction, own);
 }
 
-/// Calls write(txn::Transaction&) and commits what is done; what is in conflict is tried again
-/// until the time is over. Returns the last outcome. Throws invalid_argument if the database was
-/// opened to be read.
-/// `wanted`: read_committed for one write onto the newest committed state, since there is no older
-/// one that it could have seen.
+/// Calls write(txn::Transaction&) and commits; retries conflicts until the time is over. Returns
+/// the last outcome. Throws invalid_argument if the database was opened to be read.
+/// `wanted`: read_committed suffices for a single write onto the newest committed state, which
+/// cannot have seen an older one.
 template <class Write>
 Outcome autocommit(const DatabaseState& database, Write&& write,
                    txn::Isolation wanted = txn::Isolation::read_committed) {

@@ -20,8 +20,8 @@ namespace palimpsest {
 
 namespace {
 
-/// A copy there would be lost with the database, and would be taken for a part of it. The directory
-/// itself is refused as any that is not empty.
+/// A backup there would be lost with the database, and would be taken for a part of it. The
+/// directory itself is refused as any directory that is not empty.
 void refuse_within(const std::string& path, const std::string& own) {
   if (io::lies_within(path, own) && !io::lies_within(own, path)) {
     throw Error(ErrorCode::invalid_argument,
@@ -51,7 +51,7 @@ BackupReport Database::backup(const std::filesystem::path& directory,
   }
   const auto into =
       io::open_device(path, {.create = true, .log = [](LogLevel, std::string_view) {}});
-  if (was_there) {  // what is no directory was refused as such
+  if (was_there) {  // a path that is no directory was refused as such
     refuse_own(database, path);
   }
   const auto remove_made = [&] {
@@ -62,7 +62,7 @@ BackupReport Database::backup(const std::filesystem::path& directory,
   try {
     return database.engine->back_up(*into, options);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::locked) {  // then another one is made there
+    if (error.code() != ErrorCode::locked) {  // if so, another backup is made there
       remove_made();
     }
     throw;

@@ -16,7 +16,7 @@
 namespace palimpsest::engine {
 namespace {
 
-/// Of a call that is told to give way to others before it has done anything.
+/// Attempts at a call that has to give way to other transactions before it has changed anything.
 constexpr int kAttempts = 100;
 
 std::size_t bytes_of(std::span<const btree::NewRecord> records) noexcept {
@@ -119,7 +119,8 @@ Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> r
   return write(table, [&](const TableWrites& writes) { return writes.insert_many(rows); });
 }
 
-/// Whether rows can be appended behind those that are kept, or behind all.
+/// Whether the rows can be appended behind those that are buffered, or behind all rows of the
+/// table.
 bool Bulk::can_keep(const TableState& table, AscendingRowBuffer& rows,
                     std::span<const btree::NewRecord> records) {
   const btree::BTree& tree = *table.visible_to(&by_)->rows;
@@ -133,8 +134,8 @@ bool Bulk::can_keep(const TableState& table, AscendingRowBuffer& rows,
   return true;
 }
 
-// What can be refused comes first, and what may fail because of rows of calls before: then the
-// entries of the rows, in one call. Without their rows, or a part of them, they must not stay.
+// First does what can be refused, and what may fail because of rows of earlier calls; then inserts
+// the entries of the rows, in one call: entries must not stay without all of their rows.
 Outcome Bulk::keep(const TableState& table, AscendingRowBuffer& rows,
                    std::span<const btree::NewRecord> records) {
   const std::size_t bytes = bytes_of(records);
@@ -180,7 +181,7 @@ void Bulk::append_kept_of(const TableState& table) {
   }
 }
 
-/// Rows of the other tables, whose memory is free then.
+/// Appends the buffered rows of the other tables, and frees their memory.
 void Bulk::append_others(const AscendingRowBuffer& rows) {
   for (auto& [table, others] : kept_) {
     if (&others != &rows) {
@@ -203,9 +204,9 @@ void Bulk::append_kept(const TableState& table, AscendingRowBuffer& rows) {
   rows.clear();
 }
 
-/// As many as are ever kept: while their leaves are written, the next ones are collected. A call
-/// that gave way before it had committed has begun a run. That is over before the call is made
-/// again: the writer has one at a time.
+/// Sends a full buffer: while its leaves are written, the next rows are collected. A call that gave
+/// way before it committed has begun a run; that run ends before the call is repeated, because the
+/// writer has one at a time.
 void Bulk::send_kept(const TableState& table, AscendingRowBuffer& rows) {
   await_sent();
   sent_.table = &table;
@@ -225,7 +226,7 @@ void Bulk::send_kept(const TableState& table, AscendingRowBuffer& rows) {
   }
 }
 
-// A run that came to nothing is not asked again: a call that gave way is made once more.
+// A run that failed is not used again: a call that gave way is repeated without it.
 void Bulk::await_sent() {
   if (sent_.records.empty()) {
     return;
@@ -257,7 +258,7 @@ btree::LeafWriter& Bulk::writer_of(const TableState& table) {
   return *writer_;
 }
 
-/// More than are ever kept.
+/// For more rows than a buffer holds.
 void Bulk::append_at_once(const TableState& table, std::span<const btree::NewRecord> records) {
   const bool has_entries = !table.visible_to(&by_)->indexes.empty();
   std::size_t done = 0;
@@ -269,8 +270,8 @@ void Bulk::append_at_once(const TableState& table, std::span<const btree::NewRec
   }
 }
 
-// Where the last leaf is full to the brim, nothing can be appended before it was split: then some
-// are inserted first, as few are in any case.
+// Where the last leaf is completely full, nothing can be appended before it is split: then a few
+// rows are inserted first. A short rest is inserted in any case.
 void Bulk::append(const TableState& table, std::span<const btree::NewRecord> records,
                   std::size_t& done) {
   constexpr std::size_t kInsertedAtOnce = 16;
@@ -318,8 +319,8 @@ ErasedRange Bulk::erase_range(const TableState& table, const Range& range) {
   return erased;
 }
 
-// What was deleted a leaf at a time stays deleted, also if the call is told to give way to others;
-// the rest is begun again.
+// Parts that were deleted a leaf at a time stay deleted, even if the call has to give way; the rest
+// is started again.
 Outcome Bulk::erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
                          std::string& next) {
   for (int attempt = 1;; ++attempt) {
@@ -342,8 +343,8 @@ Outcome Bulk::erase_part(const TableState& table, const btree::KeyRange& range, 
   }
 }
 
-// What the call's own transaction has changed stays if it is done, and is undone if not: either is
-// the bulk's, for nobody else knows of these trees.
+// If the call succeeds, the changes of its own transaction stay; otherwise they are undone. Either
+// way they belong to the bulk, as no other transaction changes these trees meanwhile.
 Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
   require_whole();
   return by_.hold([&] {
@@ -379,7 +380,7 @@ void Bulk::require_whole() const {
   }
 }
 
-// Its definitions say already what will count.
+// After publish(), the definitions already state what the commit makes visible.
 void Bulk::require_open() const {
   require_whole();
   if (is_published_) {

@@ -1,38 +1,37 @@
-// A bulk transaction: changes any number of rows, and needs neither versions nor log for as long as
-// it takes.
+// A bulk transaction: changes any number of rows without retaining versions, or pinning the log,
+// for its duration.
 //
 // Every call changes trees by a transaction of its own, which commits at once and leaves no
-// versions: so memory and log are those of one call.
-//   A table without rows gets trees of the bulk's own (catalog/table_catalog.h), which nobody
-//   else can find. When the bulk commits, the tables' definitions name them, for every snapshot
-//   from the commit on (I-7, table/table_state.h); older ones go on seeing the trees that
-//   were there before. If it does not, no definition names them, and they are emptied in the
-//   background, after a crash as well.
-//   A table with rows is changed where it lies: what the bulk does are virtual versions, under its
-//   epoch (btree/node/virtual_version.h), which others see from its commit on (I-9,
-//   versioning/bulk_epochs.h). If there is none, they are undone (bulk/bulk_sweep.h).
+// versions: so memory and log are used for one call at a time.
+// - A table without rows gets trees of the bulk's own (catalog/table_catalog.h), which no other
+//   transaction can find. When the bulk commits, the tables' definitions name them, for every
+//   snapshot from the commit on (I-7, table/table_state.h); older snapshots keep seeing the
+//   previous trees. If the bulk does not commit, no definition names its trees, and they are
+//   emptied in the background, after a crash as well.
+// - A table with rows is changed in place: the bulk's changes are virtual versions, under its epoch
+//   (btree/node/virtual_version.h), which other transactions see from its commit on (I-9,
+//   versioning/bulk_epochs.h). If the bulk does not commit, they are undone (bulk/bulk_sweep.h).
 //
-// Rows that come in ascending order, beyond all that a table has, are kept until there are some
-// mebibytes of them, or the bulk reads or changes something else, and are then appended as leaves
-// of their own (ascending_row_buffer.h): with the next ones being collected while those are
-// written, by one thread for all appending of the bulk (rows_in_flight.h). Those of all tables
-// together take kKeptBytesMax: before there are more, those of other tables are appended. Before
-// the bulk reads or changes anything else, and before it commits, all have arrived. So what a call
-// says of rows that could not be written may be about those of earlier calls; they are kept, and
-// tried again. What was appended is not undone by the log, nor are parts of a range that was
-// erased: a call with more rows than are ever kept, or with a range of many leaves, that fails
-// half-way leaves a bulk that can only be rolled back.
+// Rows that come in ascending order, beyond all rows of the table, are buffered until there are a
+// few MiB of them, or the bulk reads or changes something else; then they are appended as leaves of
+// their own (bulk/ascending_row_buffer.h). One thread writes all leaves of the bulk, while the next
+// rows are collected (rows_in_flight.h). The buffers of all tables together take kKeptBytesMax;
+// before they exceed it, those of other tables are appended. Before the bulk reads or changes
+// anything else, and before it commits, all rows have arrived. So a call may report that rows of
+// earlier calls could not be written; these are retained, and tried again. Neither appended rows
+// nor the erased parts of a range are undone by the log: if a call with more rows than a buffer
+// holds, or with a range of many leaves, fails half-way, the bulk can only be rolled back.
 //
-// A call that waits for space in the log for its first record may be the oldest transaction, and be
-// told to give way. Nothing of it is there then, and it begins again.
+// A call that waits for log space for its first record may be the oldest transaction, and be asked
+// to give way. It has changed nothing then, and begins again.
 //
 // Writers of these tables are in conflict until the bulk has ended; readers wait for nothing.
-// Latching: the bulk's owner latch, held across the call: it cannot end in the middle. A call
-//           begins a transaction: it takes one of the worker slots more.
-// Failure: Error gate_timeout, not_found; too_many_transactions; otherwise as TableWrites; and any
-//          call, what appending kept rows throws. A call that fails has changed nothing. Error
-//          failed if one has failed half-way before.
-// Source: Umbra-MVCC 3.2, for what a bulk promises.
+// Latching: the bulk's owner latch, held across the call, so that the bulk cannot end in the
+// middle. A call begins a transaction, which takes one more worker slot.
+// Failure: Error gate_timeout, not_found; too_many_transactions; otherwise as TableWrites; and from
+// any call, what appending buffered rows throws. A call that fails has changed nothing. Error
+// failed if an earlier call has failed half-way.
+// Source: Umbra-MVCC 3.2, for the guarantees of a bulk.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +56,7 @@ namespace palimpsest::engine {
 
 class Bulk {
  public:
-  /// `by` has not changed anything, and does not but through the bulk. All outlive it.
+  /// `by` has not changed anything, and changes only through the bulk. All arguments outlive this.
   Bulk(txn::Transactions& transactions, TableCatalog& tables, txn::Transaction& by)
       : transactions_(transactions),
         tables_(tables),
@@ -65,27 +64,27 @@ class Bulk {
         commit_status_(std::make_shared<versioning::CommitStatus>()) {}
 
   Outcome write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
-  /// As those of TableWrites.
+  /// As the functions of TableWrites.
   Outcome insert(const TableState& table, const Values& row);
   Outcome insert(const TableState& table, const EncodedRow& row);
   Outcome insert_many(const TableState& table, std::span<const EncodedRow> rows);
-  /// A part at a time. What one part has erased is not undone with the call.
+  /// Erases the range part by part. A part that was erased is not undone if the call fails.
   ErasedRange erase_range(const TableState& table, const Range& range);
-  /// Before the bulk reads: what it was given is in its trees.
+  /// Writes all buffered rows to their trees. Called before the bulk reads.
   void append_kept();
 
   Outcome create_table(const TableSchema& schema);
   Outcome create_index(std::string_view table, const IndexSchema& schema);
-  /// As TableCatalog says.
+  /// As TableCatalog::alter_table().
   Outcome alter_table(std::string_view table, AlterSchema to, const ConvertRow* convert);
-  /// Before by_ commits, which may be tried again; nothing can be changed in between. Throws
+  /// Called before by_ commits; may be called again; nothing can be changed afterwards. Throws
   /// conflict if another transaction has changed the same definitions.
   void publish();
-  /// When by_ has ended, or is about to be rolled back: nothing is being written any more, and the
-  /// bulk holds neither pages nor rows. It is over then.
+  /// Called when by_ has ended, or is about to be rolled back: waits until nothing is being
+  /// written, and releases pages and rows. The bulk is over then.
   void let_go() noexcept;
 
-  /// Memory for rows that are kept, a piece more or less.
+  /// Bound on the memory of buffered rows, give or take a piece.
   static constexpr std::size_t kKeptBytesMax = 4 * RecordBuffer::kBytesMax;
   [[nodiscard]] std::size_t kept_bytes() const noexcept;
 
@@ -120,9 +119,9 @@ class Bulk {
   CommitStatusPtr commit_status_;
   std::map<const TableState*, AscendingRowBuffer>
       kept_;                                 ///< the catalog keeps the tables of a definer
-  std::optional<btree::LeafWriter> writer_;  ///< of all runs, one after the other
-  RowsInFlight sent_;                        ///< by a run of writer_
-  bool is_broken_ = false;                   ///< a call was done half-way
+  std::optional<btree::LeafWriter> writer_;  ///< for all runs, one after the other
+  RowsInFlight sent_;                        ///< their run uses writer_
+  bool is_broken_ = false;                   ///< a call has failed half-way
   bool is_published_ = false;
 };
 

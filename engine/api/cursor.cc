@@ -19,15 +19,15 @@ CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transac
                         : std::make_unique<engine::RowCursor>(std::move(access), index, range);
 }
 
-// By its own mark: in its own process one at an end may outlive the database.
+// Uses the cursor's own mark: in its own process, a cursor at an end may outlive the database.
 void CursorState::require_own_process() const {
   if (!owner.is_of_this_process()) [[unlikely]] {
     table_->database().require_own_process();
   }
 }
 
-// A bulk's state goes with its Transaction, which may be gone; not as long as it is active. The
-// step says what has become of one that is not.
+// A bulk's state is destroyed with its Transaction, but not while the bulk is active. If the bulk
+// is not active, the step reports what has become of it.
 engine::RowCursor& CursorState::active() {
   require_own_process();
   Visiting::refuse_within(table_->database());
@@ -57,8 +57,8 @@ const RowView& Cursor::row() const noexcept {
   return state_->rows().row();
 }
 
-// At an end there is nothing to go on from, whether the transaction is active or not; nor in a
-// cursor that was moved from. In a child valid() is false wherever it stands.
+// A cursor at an end, or one that was moved from, does not move, whether the transaction is active
+// or not. In a child, valid() is false wherever the cursor stands.
 void Cursor::next() {
   if (state_ != nullptr) {
     state_->require_own_process();

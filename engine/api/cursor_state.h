@@ -1,4 +1,5 @@
-// What a Cursor of the public API is: the engine's, and what it must not outlive.
+// The implementation of the public API's Cursor: the engine's cursor, and what that must not
+// outlive.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +20,21 @@ class CursorState {
  public:
   ProcessMark owner;
 
-  /// Over a table, or over the index of that name if it is not empty. Null `in`: in no transaction.
+  /// Over a table, or, if `index` is not empty, over that index. Null `in`: without a transaction.
   CursorState(std::shared_ptr<const TableHandle> table, const Transaction* in,
               std::string_view index, const Range& range, std::size_t rows_hint);
 
   /// Throws invalid_argument in a child of the process that opened it.
   void require_own_process() const;
   [[nodiscard]] const engine::RowCursor& rows() const noexcept { return *rows_; }
-  /// For a step, which throws invalid_argument if the transaction it was opened in has ended.
+  /// For a step. Throws invalid_argument if the transaction in which it was opened has ended.
   [[nodiscard]] engine::RowCursor& active();
 
  private:
   std::shared_ptr<const TableHandle> table_;
-  TransactionState* bulk_ = nullptr;  ///< if that is one: there as long as it is active
-  txn::TransactionPtr view_;          ///< a snapshot of its own, or null
+  TransactionState* bulk_ = nullptr;  ///< of the transaction, if it is a bulk; valid while it is
+                                      ///< active
+  txn::TransactionPtr view_;          ///< a snapshot of the cursor's own, or null
   std::unique_ptr<engine::RowCursor> rows_;
 };
 

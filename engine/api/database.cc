@@ -52,7 +52,7 @@ bool Backoff::wait_after(const Error& error) {
   return true;
 }
 
-// Whoever met must not meet again: so the time is random.
+// The time is random, so that two transactions that met do not meet again.
 void Backoff::wait() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   Random random(static_cast<std::uint64_t>(now) + thread_number());
@@ -75,8 +75,8 @@ void Attempts::failed(const Transaction& transaction, const Error& error) noexce
   }
 }
 
-// One that waits for another transaction of this thread in turn does not end before that does: so
-// the caller is told.
+// A definer that waits for a transaction of this thread does not end before that transaction does:
+// so the caller gets an error.
 bool Attempts::wait_after(const Error& error) {
   const txn::ConflictingWriter conflicting_writer{
       .transaction = static_cast<const txn::Transaction*>(conflicting_writer_.transaction),
@@ -168,7 +168,7 @@ Table require_table(DatabaseState& database, std::string_view name, const txn::T
 
 namespace {
 
-/// What is written is kept in memory if the database is opened to be read.
+/// Adds the overlay that keeps writes in memory, if the database is opened to be read.
 std::unique_ptr<io::Device> laid_over(const detail::DatabaseState& state,
                                       std::unique_ptr<io::Device> device) {
   return state.is_read_only()
@@ -176,7 +176,7 @@ std::unique_ptr<io::Device> laid_over(const detail::DatabaseState& state,
              : std::move(device);
 }
 
-/// There is no database without a log; but if there are pages, something else is missing.
+/// Without a log there is no database; but if there are pages, only the log is missing.
 std::unique_ptr<io::Device> open_log(const detail::DatabaseState& state, const std::string& path,
                                      const io::DeviceOptions& options) {
   try {
@@ -198,7 +198,8 @@ void open_devices(detail::DatabaseState& state, const std::filesystem::path& dir
   }
 }
 
-// Many parts write, and where the memory ends decides what they say: that there is no space left.
+// Many parts write to the overlay. When its memory runs out, their errors say only that there is no
+// space left: report the memory limit instead.
 std::unique_ptr<engine::Engine> open_engine(const detail::DatabaseState& state,
                                             const engine::EngineOptions& options) {
   io::Device& log = state.log != nullptr ? *state.log : *state.pages;
@@ -259,9 +260,9 @@ detail::DatabaseState& Database::state() const {
   return *state_;
 }
 
-// Closing that fails half-way leaves nothing that could go on: checkpoints have ended. What it has
-// not written the next opening recovers. One that was opened to be read has nothing to keep,
-// whether there is room for it or not.
+// If closing fails half-way, nothing can go on, as checkpoints have ended; the next opening
+// recovers what was not written. A database that was opened to be read has nothing to preserve, so
+// such an error is ignored.
 void Database::close() {
   detail::DatabaseState& state = this->state();
   try {
@@ -282,11 +283,11 @@ void Database::close() {
 
 namespace {
 
-/// Of a transaction whose rows nobody knows. An update of some columns takes less, one of a long
-/// row more.
+/// Estimated version memory of a changed row, if nothing is known about the rows. An update of some
+/// columns takes less, one of a long row more.
 constexpr std::uint64_t kVersionBytesOfRow = 200;
 
-/// Whether the versions of so many rows would exceed what one transaction may have.
+/// Whether the versions of this many rows would exceed what one transaction may have.
 bool is_too_large(engine::Engine& engine, std::uint64_t changes) noexcept {
   const std::uint64_t most = engine.transactions().version_memory().bytes_max() / 2;
   return changes > most / kVersionBytesOfRow;
@@ -304,7 +305,7 @@ Isolation level_of(txn::Isolation isolation) noexcept {
 
 }  // namespace
 
-// It is isolated as it was, however long it takes.
+// The bulk gets the isolation level of the failed transaction, however long it takes.
 bool Database::makes_bulk_after(const Error& error, TransactionOptions& options) const {
   if (error.code() != ErrorCode::version_budget_exceeded || options.bulk || options.read_only) {
     return false;
@@ -318,7 +319,7 @@ bool Database::makes_bulk_after(const Error& error, TransactionOptions& options)
   return true;
 }
 
-// By the body. If the engine has ended it, the commit says so.
+// Called after the body. If the engine has ended the transaction, the commit reports it.
 void Database::commit_unless_ended(Transaction& transaction) {
   const auto has_ended = [&] {
     detail::TransactionState& state = transaction.state();
@@ -351,7 +352,7 @@ Transaction Database::begin(const TransactionOptions& options) {
   }
   const bool is_bulk = options.bulk || (!is_serializable && !is_read_only &&
                                         is_too_large(*database.engine, options.expected_changes));
-  // A snapshot of a transaction that takes hours would be given up.
+  // A transaction that takes hours would lose its snapshot.
   const Isolation wanted = is_bulk && options.isolation == Isolation::by_default
                                ? Isolation::read_committed
                                : options.isolation;
@@ -372,11 +373,11 @@ Transaction Database::begin(const TransactionOptions& options) {
 
 namespace {
 
-/// Of definitions: they change what is there when their turn has come.
+/// For definitions: when it is their turn, they change what exists then.
 const RunOptions kOnce{.transaction = {.isolation = Isolation::read_committed}, .attempts_max = 1};
 
-/// Calls define(transaction) in one of its own, again and again while others, a bulk or another
-/// definition, are in its way; until it has waited long enough.
+/// Calls define(transaction) in a transaction of its own, and retries conflicts with bulks or other
+/// definers until `patience` is over.
 template <class Define>
 void define_alone(Database& database, std::chrono::milliseconds patience, Define&& define) {
   const auto until = std::chrono::steady_clock::now() + patience;
@@ -467,7 +468,7 @@ void require_same(const TableSchema& there, const TableSchema& wanted) {
 
 }  // namespace
 
-// Between looking and making another may make it, and drop it again.
+// Between the search and the making, another thread may make the table, and drop it again.
 Table Database::find_or_create_table(const TableSchema& schema) {
   for (;;) {
     if (std::optional<Table> table = find_table(schema.name)) {
@@ -499,7 +500,7 @@ void Database::drop_index(std::string_view table, std::string_view index) {
                [&](Transaction& in) { return in.drop_index(table, index); });
 }
 
-// Looking
+// Inspection
 
 const std::vector<EffectiveOption>& Database::options() const {
   return state().options;

@@ -1,6 +1,7 @@
-// What a Database of the public API is: devices, the engine on them, and options in effect.
+// The implementation of the public API's Database: devices, the engine on them, and options in
+// effect.
 //
-// In namespace detail, since the public headers name it, as are the other classes of this folder.
+// In namespace detail, like the other classes of this folder, because public headers name it.
 #pragma once
 
 #include <chrono>
@@ -26,8 +27,8 @@ class DatabaseState {
   const int process = io::this_process();      ///< for messages
   std::string path;                            ///< of the database, for messages
   std::shared_ptr<io::OverlayMemory> overlay;  ///< null: it is open to write
-  std::shared_ptr<io::Device> pages;           ///< null once it was closed; sorts keep it longer
-  std::unique_ptr<io::Device> log;             ///< null: the same
+  std::shared_ptr<io::Device> pages;           ///< null once it was closed; sorts hold it longer
+  std::unique_ptr<io::Device> log;             ///< null: the log is on the pages' device
   std::unique_ptr<engine::Engine> engine;
   std::vector<EffectiveOption> options;
   std::uint64_t memory_bytes = 0;
@@ -37,7 +38,7 @@ class DatabaseState {
   std::chrono::milliseconds definition_patience{0};
 
   [[nodiscard]] bool is_read_only() const noexcept { return overlay != nullptr; }
-  /// Lets go of the engine, and of the devices with all that they have open.
+  /// Closes the engine and the devices.
   void shut() noexcept {
     engine.reset();
     log.reset();

@@ -20,18 +20,18 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
-// What options that are left open become.
+// Defaults of options that are left open:
 constexpr std::uint64_t kShareOfMemory = 4;
-/// What stays in memory and is changed is written once for each checkpoint: with a log as large as
-/// the memory that was a quarter of all writes of a TPC-C that does not fit (decision 023).
+/// Pages that stay in memory and change are written once per checkpoint: with a log as large as the
+/// memory, that was a quarter of all writes of a TPC-C larger than memory (decision 023).
 constexpr std::uint64_t kOwnLogShare = 4;
 constexpr std::uint64_t kOwnLogBytesMin = 256 * kMiB;
 constexpr std::uint64_t kOwnLogBytesMax = 4 * kGiB;
-/// Half of them wait for pages.
+/// Half of these threads wait for pages.
 constexpr std::size_t kOwnRecoveryThreadsPerProcessor = 2;
 constexpr std::size_t kOwnRecoveryThreadsMax = 32;
 
-// Limits that are not another folder's.
+// Limits that no other folder defines:
 constexpr std::uint64_t kVersionsShareMost = 2;
 constexpr std::uint64_t kLogBytesMax = 1024 * kGiB;
 constexpr std::uint64_t kSegmentBytes = 8 * kMiB;
@@ -61,7 +61,7 @@ std::string text_of(std::chrono::seconds time) {
   return fmt::format("{} s", time.count());
 }
 
-/// For reasons, where it need not be exact.
+/// For reasons, where the number need not be exact.
 std::string rounded(std::uint64_t bytes) {
   return bytes >= kGiB ? fmt::format("{:.1f} GiB", static_cast<double>(bytes) / double{kGiB})
                        : fmt::format("{} MiB", bytes / kMiB);
@@ -76,14 +76,14 @@ void require_between(std::string_view option, Type value, Type least, Type most,
   }
 }
 
-/// Goes through the options in their order, each with what came before at hand.
+/// Evaluates the options in their order; each may use the ones before.
 class Reckoning {
  public:
   Reckoning(const Options& options, const io::Machine& machine)
       : options_(options), machine_(machine) {}
 
   EffectiveOptions run() {
-    // What limits others first.
+    // First the options that limit later ones:
     const std::uint32_t page_bytes = page_bytes_in_effect();
     memory(page_bytes);
     files(page_bytes);
@@ -99,7 +99,7 @@ class Reckoning {
   void show(std::string_view name, std::string value, std::string reason) {
     effective_.shown.push_back({std::string(name), std::move(value), std::move(reason)});
   }
-  /// An option that is what it says.
+  /// Shows an option that is in effect as it was given.
   template <class Type>
   void show_as_it_is(std::string_view name, Type value, Type by_default) {
     show(name, text_of(value), value == by_default ? "default" : "set");
@@ -107,7 +107,7 @@ class Reckoning {
 
   [[nodiscard]] std::uint32_t page_bytes_in_effect() const;
   struct MemoryThere {
-    std::uint64_t bytes = 0;  ///< 0: nobody knows
+    std::uint64_t bytes = 0;  ///< 0: unknown
     std::string_view whose;
   };
   [[nodiscard]] MemoryThere memory_there() const;
@@ -149,7 +149,7 @@ Reckoning::MemoryThere Reckoning::memory_there() const {
              : MemoryThere{.bytes = machine_.memory_bytes, .whose = "machine"};
 }
 
-/// Takes a share of what there is, and says of what.
+/// Takes a share of the memory, and returns a text that says of which.
 std::string Reckoning::memory_of_machine(std::uint64_t least) {
   const auto [all, whose] = memory_there();
   effective_.database.memory_bytes = std::max(all / kShareOfMemory, least);
@@ -157,7 +157,7 @@ std::string Reckoning::memory_of_machine(std::uint64_t least) {
   return all / kShareOfMemory < least ? "the least there may be, more than " + share : share;
 }
 
-/// More could be taken, until most of it is used: then the process would be killed.
+/// The machine would grant more, but kill the process when most of it is used.
 void Reckoning::require_in_machine() const {
   const auto [all, whose] = memory_there();
   if (all != 0 && options_.memory_bytes > all) {
@@ -250,7 +250,7 @@ void Reckoning::isolation() {
   }
 }
 
-/// Small logs have small segments, so that space comes back before most of it is used.
+/// Small logs have small segments, so that space is reusable before most of the log is used.
 void Reckoning::log(std::uint32_t page_bytes) {
   const std::uint64_t segment_least = Engine::log_segment_bytes_min(page_bytes);
   const std::uint64_t least = segment_least * wal::LogStore::kSegmentsMin;
@@ -346,7 +346,7 @@ txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcep
   return by_default;
 }
 
-// A database that exists keeps its own page size, and its log that of its segments.
+// An existing database retains its page size, and its log its segment size.
 void show_as_opened(std::vector<EffectiveOption>& shown, Engine& database) {
   const std::string page_bytes = text_of(std::uint64_t{database.file().page_size_bytes()});
   const std::string log_bytes = text_of(database.log_bytes_max());

@@ -1,9 +1,9 @@
-// Options as they are in effect on a machine: what the parts of a database are made with, and what
-// a user is shown.
+// Options in effect on a machine: what the parts of a database are constructed with, and what is
+// shown to the user.
 //
-// What is left open is taken from the machine here and nowhere else; so is every refusal of an
-// option, whose message names the option, its value and the limit.
-// Thread-safety: pure functions, but for this machine's figures.
+// Only this file derives options that were left open from the machine, and only this file refuses
+// options; the message names the option, its value and the limit.
+// Thread-safety: pure functions, except for reading this machine's figures.
 #pragma once
 
 #include <string>
@@ -21,20 +21,21 @@ namespace palimpsest::engine {
 struct EffectiveOptions {
   EngineOptions database;
   io::DeviceOptions device;
-  /// Of transactions that do not say it.
+  /// Defaults of transactions that do not specify these.
   txn::Durability durability = txn::Durability::synchronous;
   txn::Isolation isolation = txn::Isolation::snapshot;
   /// In the order of Options.
   std::vector<EffectiveOption> shown;
 };
 
-/// What a transaction that wants this gets.
+/// The isolation level in effect for a transaction that asks for `wanted`.
 [[nodiscard]] txn::Isolation isolation_of(Isolation wanted, txn::Isolation by_default) noexcept;
 
-/// Shows the sizes that a database has, where they are others than those that it was opened with.
+/// Replaces shown sizes by the database's own, where these differ from the options it was opened
+/// with.
 void show_as_opened(std::vector<EffectiveOption>& shown, Engine& database);
 
-/// Throws invalid_argument for what no option can be.
+/// Throws invalid_argument for an invalid option.
 [[nodiscard]] EffectiveOptions effective_options(const Options& options,
                                                  const io::Machine& machine);
 

@@ -13,7 +13,7 @@ std::string where(const Outcome::Place& place) {
                              : fmt::format("table \"{}\", index \"{}\"", place.table, place.index);
 }
 
-/// What has happened there, or to the definition that the place names if it names no key.
+/// What has happened to the key, or, if the place names no key, to the definition.
 std::string what(OutcomeKind kind, const Outcome::Place& place) {
   const std::string key = place.key.empty() ? "" : ": key " + place.key;
   switch (kind) {

@@ -1,9 +1,9 @@
-// What a handle of the public API leads to belongs to the process that made it.
+// The objects behind a handle of the public API belong to the process that made them.
 //
-// A child of fork() that has the handle, too, is refused by every call, and its destructors do
-// nothing: what they would end is the parent's, and half of it, the threads, is not there. So what
-// they leave behind stays in the child's memory until it ends.
-// Thread-safety: any thread; nothing is waited for, since the child would wait for ever.
+// A child of fork() has the handle, too: every call on it is refused, and its destructors do
+// nothing, because the objects are the parent's, and their threads do not exist in the child. So
+// the memory stays in the child until it ends.
+// Thread-safety: any thread. Nothing here waits, since the child would wait for ever.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,11 @@
 
 namespace palimpsest::detail {
 
-/// Throws invalid_argument: the database at `path` was opened by process `process`.
+/// Throws invalid_argument: process `process` opened the database at `path`.
 [[noreturn]] void refuse_other_process(std::string_view path, int process);
 
-/// As the destructor of the state, whose member `owner` is a ProcessMark; nothing in a child.
+/// Destroys the state, which has a ProcessMark `owner`; in a child, releases it without destroying
+/// it.
 template <class State>
 void end_of(std::unique_ptr<State>& state) noexcept {
   if (state != nullptr && !state->owner.is_of_this_process()) [[unlikely]] {
@@ -26,7 +27,7 @@ void end_of(std::unique_ptr<State>& state) noexcept {
   state.reset();
 }
 
-/// The same of what `state` was, which becomes what `from` has.
+/// As end_of() for the old `state`, which then takes what `from` has.
 template <class State>
 void take_over(std::unique_ptr<State>& state, std::unique_ptr<State>& from) noexcept {
   std::unique_ptr<State> taken = std::move(from);

@@ -1,13 +1,14 @@
-// One call that reads, or one cursor: within a transaction, or within none, with the snapshot that
-// it needs of its own.
+// The scope of one reading call, or of one cursor: within a transaction, or without one, with the
+// snapshot that it needs.
 //
-//   isolation         in a transaction            in none
+//   isolation         in a transaction            without a transaction
 //   none              the newest state            the newest state
 //   read_committed    the call's own snapshot     as snapshot
-//   serializable      the transaction's, noted    as snapshot
-//   snapshot          the transaction's           a snapshot of its own; a single row is looked at
-//                                                 without, and is enough if nobody has changed it
-//                                                 for long
+//   serializable      the transaction's; adds     as snapshot
+//                     to the read set
+//   snapshot          the transaction's           a snapshot of its own; a single row is first read
+//                                                 without one, which suffices if no transaction
+//                                                 has changed it recently
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -26,17 +27,17 @@ namespace palimpsest::detail {
 enum class Reads : std::uint8_t {
   one_row = 1,
   range,    ///< in one call
-  several,  ///< rows one after the other, or an entry and its row: of one snapshot
+  several,  ///< several rows, or an entry and its row, of one snapshot
   cursor,   ///< in several calls
 };
 
 class Reading {
  public:
-  /// Throws invalid_argument if the transaction has ended or is another database's,
+  /// Throws invalid_argument if the transaction has ended or belongs to another database,
   /// too_many_transactions.
   Reading(const TableHandle& table, const Transaction* in, Reads reads);
 
-  /// Throws not_found for a table that is not there.
+  /// Throws not_found if the table does not exist.
   [[nodiscard]] engine::TableAccess access() const {
     using Hint = engine::TableAccess::Hint;
     txn::Transaction* const in = by_.get() != nullptr ? by_.get() : view_.get();
@@ -47,14 +48,14 @@ class Reading {
     }
     return access;
   }
-  /// Of a bulk, or null.
+  /// The transaction's state if it is a bulk, else null.
   [[nodiscard]] TransactionState* bulk_state() const noexcept { return by_.bulk_state(); }
-  /// Whether newest states can be looked at instead, if they are known to be committed.
+  /// Whether the newest states may be read instead, if they are known to be committed.
   [[nodiscard]] bool may_read_stable() const noexcept { return is_stable_enough_; }
-  /// It has a snapshot from now on, after all.
+  /// Takes a snapshot after all, and reads by it from now on.
   void take_snapshot();
 
-  /// Its own snapshot, for a cursor that goes on with it; null if it has none.
+  /// Moves out its own snapshot, for a cursor that continues with it; null if it has none.
   [[nodiscard]] txn::TransactionPtr give_view() noexcept { return std::move(view_); }
 
  private:

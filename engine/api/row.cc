@@ -17,7 +17,7 @@ using engine::RowLayout;
 
 namespace {
 
-/// Whoever makes a view gives it that of a TableFormat.
+/// Every view was made with the RowFormat of a TableFormat.
 const detail::TableFormat& whole(const detail::RowFormat& format) noexcept {
   return static_cast<const detail::TableFormat&>(format);
 }
@@ -73,7 +73,7 @@ std::string RowView::text() const {
   return engine::text_of_values(values);
 }
 
-/// The key is taken apart at once: nothing changes when the row is read, by however many threads.
+/// Parses the key at once: reading the row changes nothing, so any number of threads may read it.
 struct Row::Content {
   Content(const RowView& from, std::shared_ptr<const detail::TableFormat> kept)
       : format(std::move(kept)),
@@ -92,7 +92,7 @@ struct Row::Content {
   }
 
   const std::shared_ptr<const detail::TableFormat> format;
-  const std::string bytes;  ///< the key's, then the row's
+  const std::string bytes;  ///< the key's bytes, then the row's
   detail::KeyParts key;
   const RowView view;
 };

@@ -1,4 +1,4 @@
-// Rows encoded and sorted outside of their table.
+// Encodes and sorts rows outside of their table.
 #include "palimpsest/row_sort.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ class RowEncoder::State {
 
   [[nodiscard]] EncodedRow encode(const Values& row) {
     handle_->database().require_own_process();
-    handle_->require_open();  // the definition's trees have gone with the engine
+    handle_->require_open();  // the definition's trees are destroyed with the engine
     const auto& [key, bytes] =
         engine::record_of(*definition_, row.span(), key_memory_, row_memory_);
     return EncodedRow::of(key, bytes, definition_->format->layout);
@@ -75,12 +75,12 @@ std::optional<RowWriter> RowWriter::of(const Table& table) {
 
 namespace {
 
-/// The length of the note stands before it, and the row behind it.
+/// In a record's value: the length of the note, the note, the row.
 using NoteLength = std::uint32_t;
 
 constexpr std::string_view kKeptSuffix = ".runs";
 
-/// A name that no other file of the database has.
+/// Accepts a name that no other file of the database has.
 void check_kept_name(std::string_view name) {
   if (!name.empty() && (!name.ends_with(kKeptSuffix) || name.size() == kKeptSuffix.size() ||
                         name.find('/') != std::string_view::npos)) {
@@ -186,15 +186,16 @@ class RowSort::State {
   }
 
   const std::string path_;                    ///< of the database, for messages
-  const int process_;                         ///< that opened it, for messages
-  const std::shared_ptr<io::Device> device_;  ///< where its file is, until it has gone
+  const int process_;                         ///< the process that opened it, for messages
+  const std::shared_ptr<io::Device> device_;  ///< the device of its file, which may outlive the
+                                              ///< database
   const bool keeps_;
   bool has_row_ = false;
   engine::ExternalSort sort_;
   std::string value_;
   const detail::LayoutNumber layout_;  ///< of the table's rows
-  bool all_are_known_;                 ///< to have it
-  std::string_view note_;              ///< of what sort_ stands on, as the next
+  bool all_are_known_;                 ///< all rows are known to have layout_
+  std::string_view note_;              ///< of sort_'s current record, like bytes_
   std::string_view bytes_;
 };
 

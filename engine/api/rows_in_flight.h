@@ -1,15 +1,15 @@
-// Rows of a bulk that have been sent to their table and are not in it yet: the bulk collects the
-// next ones while leaves of these are being written (bulk/leaf_writer.h).
+// Rows of a bulk that have been sent to their table and have not arrived: the bulk collects the
+// next rows while the leaves of these are being written (bulk/leaf_writer.h).
 //
-// The records stay until the tree has them, so that nothing is lost when a page cannot be written:
-// they are appended once more then, by whoever asks for them next.
-//   sent       a run has them, whose pages are being written; nothing names these pages
-//   arrived    the pages are durable and hang in the tree; the records are forgotten
-//   left over  the run came to nothing, or did not take them all: its pages are free, and the
-//              records are as if they had never been sent
-// A bulk that ends in between takes its run with it: what is being written is waited for, and the
-// pages are free then. A crash finds pages that no record names, whatever of them is on disk; the
-// rows were nobody's (I-7: no definition, or no epoch that counts, says otherwise).
+// The records stay in memory until the tree contains them, so that nothing is lost when a page
+// cannot be written: the next call that needs them appends them again.
+//   sent       a run contains them, and its pages are being written; nothing refers to these pages
+//   arrived    the pages are durable and linked into the tree; the records are dropped
+//   left over  the run failed, or did not take all records: its pages are free, and the records are
+//              as if they had never been sent
+// If the bulk ends in between, its run ends as well: it waits for the writes, and then the pages
+// are free. After a crash the pages are named by no record, whatever of them is on disk, and the
+// rows were never visible (I-7: no definition names them, or no committed epoch).
 //
 // Thread-safety: belongs to one thread at a time.
 #pragma once
@@ -23,9 +23,9 @@
 namespace palimpsest::engine {
 
 struct RowsInFlight {
-  const TableState* table = nullptr;  ///< whose rows they are, if there are any
+  const TableState* table = nullptr;  ///< of the records, if there are any
   RecordBuffer records;
-  std::unique_ptr<btree::LeafBuilder> run;  ///< null: they are left over
+  std::unique_ptr<btree::LeafBuilder> run;  ///< null: the records are left over
 };
 
 }  // namespace palimpsest::engine

@@ -20,25 +20,25 @@ using engine::ColumnChange;
 using engine::PlaceKind;
 using engine::RowLayout;
 
-/// Columns of most tables: their values need no heap.
+/// As many columns as most tables have: their values need no heap.
 constexpr std::size_t kValuesInPlace = 16;
 
-/// Bytes that are copied between row and struct.
+/// Bytes copied between row and struct.
 struct Piece {
   std::uint32_t in_row = 0;
   std::size_t in_struct = 0;
   std::size_t size = 0;
 };
 
-/// A member that is no piece.
+/// A member that is converted rather than copied.
 struct Converted {
-  std::size_t column = 0;  ///< its number in the schema
+  std::size_t column = 0;  ///< the column's number in the schema
   std::size_t in_struct = 0;
   Value (*value_of)(const void* member) = nullptr;
   bool (*set)(void* member, const Value& value) = nullptr;
 };
 
-/// Pieces that lie behind each other in both are one.
+/// Joins pieces that are adjacent in both row and struct.
 std::vector<Piece> joined(std::vector<Piece> pieces) {
   std::ranges::sort(pieces, {}, &Piece::in_row);
   std::vector<Piece> joined;
@@ -80,7 +80,7 @@ struct StructShape::State {
   void copy_pieces(const void* from, std::string& bytes) const noexcept;
 };
 
-/// Judges a member, and says how it is copied.
+/// Checks a member, and determines how it is copied.
 void StructShape::State::add(const StructMember& member, std::vector<bool>& seen,
                              std::vector<Piece>& copied) {
   const RowLayout& layout = format->rows();

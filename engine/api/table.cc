@@ -19,8 +19,8 @@
 namespace palimpsest {
 namespace {
 
-/// Calls write(TableWrites&) within the transaction, or within one of its own; in_bulk(Bulk&)
-/// instead if it is one.
+/// Calls write(TableWrites&) within the transaction, or within one of its own; if the transaction
+/// is a bulk, calls in_bulk(Bulk&) instead.
 template <class Write, class InBulk>
 Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write,
                  const InBulk& in_bulk) {
@@ -41,7 +41,7 @@ Outcome write_in(const Transaction* in, const detail::TableHandle& table, const 
                   [&](engine::Bulk& bulk) { return bulk.write(table.table(), write); });
 }
 
-/// The same of a write that calls a function of the caller's with a page latched.
+/// As write_in(), for a write that calls a function of the caller with a page latched.
 template <class Write>
 Outcome edit_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
   return write_in(in, table, [&](const engine::TableWrites& writes) {
@@ -63,7 +63,7 @@ const detail::TableHandle& Table::handle() const {
   return detail::require_handle(handle_);
 }
 
-// What it is
+// Properties
 
 TableSchema Table::schema() const {
   return handle().format()->schema();
@@ -218,7 +218,7 @@ Outcome Table::erase_in(Transaction* in, const Key& key) const {
 
 namespace {
 
-/// All of one moment, in a transaction of its own.
+/// Erases the range as of one snapshot, in a transaction of its own.
 ErasedRange erase_range_alone(const detail::TableHandle& table, const Range& range) {
   const txn::Isolation isolation = table.database().isolation == txn::Isolation::serializable
                                        ? txn::Isolation::serializable
@@ -234,8 +234,8 @@ ErasedRange erase_range_alone(const detail::TableHandle& table, const Range& ran
   return erased;
 }
 
-/// The same of more rows than versions can be kept of. The bulk has the table to itself, so that
-/// what it erases is what is there when it commits, at every level.
+/// Erases more rows than versions can be retained for. The bulk has the table to itself, so at
+/// every level it erases what exists when it commits.
 ErasedRange erase_range_in_bulk(const detail::TableHandle& table, const Range& range) {
   ErasedRange erased;
   erased.outcome = detail::autocommit(

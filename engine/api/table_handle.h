@@ -1,4 +1,4 @@
-// What a Table of the public API is: one table of one database.
+// The implementation of the public API's Table: one table of one database.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace palimpsest::detail {
 
 class TableHandle {
  public:
-  /// `by`: the transaction that asked for it; null: nobody's.
+  /// `by`: the transaction that asked for the handle; null: none.
   TableHandle(DatabaseState& database, engine::TablePtr table, engine::DefinitionPtr definition,
               const txn::Transaction* by) noexcept
       : database_(database),
@@ -28,28 +28,30 @@ class TableHandle {
 
   [[nodiscard]] DatabaseState& database() const noexcept { return database_; }
   [[nodiscard]] const engine::TableState& table() const noexcept { return *table_; }
-  /// What its rows are read by: by the transaction that has asked for the handle, until it ends,
-  /// else by who begins now. Of a table that was dropped, or does not count yet, what it was when
-  /// the handle was made; of a database that was closed, what was committed then.
+  /// The definition by which its rows are read: as the transaction that asked for the handle sees
+  /// it, until that ends; afterwards as a transaction that begins now sees it. For a table that was
+  /// dropped, or is not visible yet, the definition when the handle was made; for a closed
+  /// database, the one that was committed then.
   [[nodiscard]] engine::DefinitionPtr definition() const noexcept {
     engine::DefinitionPtr now = visible_definition();
     return now != nullptr ? std::move(now) : first_;
   }
-  /// The same; throws not_found if there is none, invalid_argument if the database was closed.
+  /// As definition(), but throws not_found if there is none, invalid_argument if the database was
+  /// closed.
   [[nodiscard]] engine::DefinitionPtr require_definition() const;
   [[nodiscard]] std::shared_ptr<const TableFormat> format() const noexcept {
     return definition()->format;
   }
-  /// What it was when the handle was made, and in most cases still is: the handle keeps that, so
+  /// The definition when the handle was made, which mostly is still current: the handle owns it, so
   /// that calls need not.
   [[nodiscard]] const engine::TableDefinition& first() const noexcept { return *first_; }
 
   /// Throws invalid_argument if the database was closed.
   void require_open() const;
-  /// For a read. Throws invalid_argument if the transaction has ended or is another database's, or
-  /// the database was closed.
+  /// For a read. Throws invalid_argument if the transaction has ended or belongs to another
+  /// database, or the database was closed.
   [[nodiscard]] InTransaction reader(const Transaction* in) const;
-  /// For a write. Also throws invalid_argument if it was begun, or the database opened, to be read.
+  /// For a write. Also throws invalid_argument if the transaction or the database is read-only.
   [[nodiscard]] InTransaction writer(const Transaction* in) const;
 
  private:
@@ -63,7 +65,7 @@ class TableHandle {
               : table_->seen_by(nullptr, nullptr);
     return seen == nullptr ? nullptr : seen->shared_from_this();
   }
-  /// Of a transaction that has one for all its calls.
+  /// The snapshot of a transaction that has one for all its calls.
   [[nodiscard]] static std::optional<Gsn> snapshot_of(const txn::Transaction* by) noexcept {
     const bool has_one = by != nullptr && txn::has_one_snapshot(by->isolation());
     return has_one ? std::optional(by->read_view()->snapshot) : std::nullopt;
@@ -75,14 +77,14 @@ class TableHandle {
   engine::TablePtr table_;
   const engine::DefinitionPtr first_;
   const txn::Transaction* by_;
-  std::uint64_t life_;           ///< of by_, which may be another transaction by now
+  std::uint64_t life_;           ///< of by_; by now, its slot may have another transaction
   std::optional<Gsn> snapshot_;  ///< of by_, if it has one for all its calls
 };
 
 /// Throws invalid_argument: "the `what` was moved away".
 [[noreturn]] void refuse_moved_away(std::string_view what);
-/// What a Table or an Index leads to. Throws invalid_argument if it was moved from, or in a child
-/// of the process that made it.
+/// The handle behind a Table or an Index. Throws invalid_argument if it was moved from, or in a
+/// child of the process that made it.
 [[nodiscard]] inline const TableHandle& require_handle(const TableHandle* handle,
                                                        std::string_view what = "table") {
   if (handle == nullptr) [[unlikely]] {
@@ -96,7 +98,7 @@ class TableHandle {
   return require_handle(handle.get(), what);
 }
 
-/// Nothing if `by`, or nobody, sees such a table.
+/// Nothing if `by` (null: a transaction that begins now) sees no such table.
 [[nodiscard]] std::optional<Table> find_table(DatabaseState& database, std::string_view name,
                                               const txn::Transaction* by);
 /// Throws not_found.

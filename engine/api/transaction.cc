@@ -67,7 +67,7 @@ InTransaction TableHandle::writer(const Transaction* in) const {
   return in == nullptr ? in_none() : writing(own(*in));
 }
 
-// A transaction that is active keeps its database open.
+// Without a transaction, the check is needed: only an active transaction keeps its database open.
 InTransaction TableHandle::in_none() const {
   require_open();
   Visiting::refuse_within(database_);
@@ -86,7 +86,7 @@ TransactionState& TableHandle::own(const Transaction& in) const {
 
 Transaction::Transaction(std::unique_ptr<detail::TransactionState> state) noexcept
     : state_(std::move(state)) {}
-// Who gets the handle may be another thread.
+// The handle may move to another thread.
 Transaction::Transaction(Transaction&& other) noexcept : state_(std::move(other.state_)) {
   unbind();
 }
@@ -129,8 +129,8 @@ ColumnDefinition& require_column(std::string_view table, std::vector<ColumnDefin
   return *found;
 }
 
-/// A transaction that has ended holds nothing of its database any more, nor does its bulk, which
-/// may have pages that are being written.
+/// A transaction that has ended releases everything of its database; so does its bulk, which may
+/// have pages that are being written.
 void let_go(detail::TransactionState& state) noexcept {
   if (state.bulk != nullptr) {
     state.bulk->let_go();
@@ -140,7 +140,7 @@ void let_go(detail::TransactionState& state) noexcept {
 
 }  // namespace
 
-// One that could not commit, and may be tried again, still holds its database.
+// A transaction that could not commit, and may be tried again, still holds its database.
 void Transaction::commit() {
   detail::TransactionState& state = this->state();
   const detail::InTransaction in(state);
@@ -204,7 +204,7 @@ Outcome Transaction::drop_index(std::string_view table, std::string_view index) 
 
 namespace {
 
-/// As long as it lives, calls of the transaction are refused: they would wait for this one.
+/// While this exists, calls of the transaction are refused: they would wait for the conversion.
 class Converting {
  public:
   explicit Converting(detail::TransactionState& state) noexcept : state_(state) {

@@ -1,4 +1,4 @@
-// What a Transaction of the public API is.
+// The implementation of the public API's Transaction.
 #pragma once
 
 #include <memory>
@@ -12,35 +12,36 @@
 
 namespace palimpsest::detail {
 
-/// Calls take turns: the slot of a transaction that has ended is the next one's at once, and a call
-/// that waited meanwhile must not run within that.
+/// Calls run one after another, under `turn`: when a transaction has ended its slot is reused at
+/// once, and a call that waited meanwhile must not run in the slot's next transaction.
 class TransactionState {
  public:
   ProcessMark owner;
   DatabaseState* database = nullptr;
   bool read_only = false;
-  RecursiveTurnLatch turn;     ///< recursive: what a call calls may use the transaction, or is told
-  bool is_converting = false;  ///< rows of a table: no other call; protected by turn
+  RecursiveTurnLatch turn;  ///< recursive: functions of the caller may use the transaction, or get
+                            ///< an error
+  bool is_converting = false;          ///< of a table: other calls are refused; protected by turn
   txn::TransactionPtr transaction;     ///< null once it has ended; protected by turn
-  std::unique_ptr<engine::Bulk> bulk;  ///< null if it is none
+  std::unique_ptr<engine::Bulk> bulk;  ///< null if it is no bulk
 };
 
-/// A call within a transaction, or within none.
+/// The scope of a call within a transaction, or without one.
 class InTransaction {
  public:
-  /// In none.
+  /// Without a transaction.
   InTransaction() = default;
   /// Throws invalid_argument if it has ended, or is converting rows.
   explicit InTransaction(TransactionState& state);
 
-  /// Null: it is none.
+  /// Null if it is no bulk.
   [[nodiscard]] engine::Bulk* bulk() const noexcept { return bulk_; }
-  /// Of a bulk, else null: it lives until the transaction has ended.
+  /// The state of a bulk, else null; valid until the transaction has ended.
   [[nodiscard]] TransactionState* bulk_state() const noexcept {
     return bulk_ == nullptr ? nullptr : state_;
   }
 
-  /// Null: in none.
+  /// Null: without a transaction.
   [[nodiscard]] txn::Transaction* get() const noexcept { return transaction_; }
   [[nodiscard]] txn::Transaction& operator*() const noexcept { return *transaction_; }
 
@@ -53,9 +54,9 @@ class InTransaction {
 
 /// For a read.
 [[nodiscard]] InTransaction reading(TransactionState& state);
-/// For a write: also throws invalid_argument if it was begun to read, or the database opened so.
+/// For a write: also throws invalid_argument if the transaction or the database is read-only.
 [[nodiscard]] InTransaction writing(TransactionState& state);
-/// For dropping a definition: also throws it if it is a bulk.
+/// For dropping a definition: also throws invalid_argument for a bulk.
 [[nodiscard]] InTransaction dropping(TransactionState& state);
 
 }  // namespace palimpsest::detail

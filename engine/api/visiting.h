@@ -1,9 +1,9 @@
-// That a thread is within a function that looks at, or edits, rows where they lie in their pages:
-// visit(), visit_many(), modify(), modify_many(), rewrite(). A page is latched meanwhile, so a call
-// of the same database could wait for that latch, or for what its holder is to do, for ever.
+// Marks that a thread is within a function that reads or edits rows in their pages: visit(),
+// visit_many(), modify(), modify_many(), rewrite(). A page is latched meanwhile, so a call of the
+// same database could wait for ever for that latch, or for work of its holder.
 //
-// A list of the thread's own, which lies on its stack: most threads are in none. Other databases
-// may be used, since nobody there waits for this page.
+// The marks form a list on the thread's stack; most threads have none. Other databases may be used,
+// since no thread there waits for this page.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -25,7 +25,8 @@ class Visiting {
   Visiting& operator=(const Visiting&) = delete;
   ~Visiting() { innermost() = outer_; }
 
-  /// At the beginning of a call: throws invalid_argument within one of these of this database.
+  /// Called at the start of a call: throws invalid_argument within such a function of this
+  /// database.
   static void refuse_within(const DatabaseState& database) {
     for (const Visiting* at = innermost(); at != nullptr; at = at->outer_) [[unlikely]] {
       if (at->database_ == &database) {

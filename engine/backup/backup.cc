@@ -23,13 +23,13 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Most that is read while nothing may be written past the log.
+/// Most bytes that are read while writes past the log are paused.
 constexpr std::uint64_t kPausedBytes = std::uint64_t{8} << 20U;
-/// The log's copy is at most so far behind, or this share of the log's bound: of a short log the
-/// pin would hold back too much.
+/// The copy of the log lags behind by at most kLogBehindMax, or this share of the log's bound: of a
+/// short log, the pin would hold too much.
 constexpr std::uint64_t kLogBehindMax = std::uint64_t{16} << 20U;
 constexpr std::uint64_t kLogShare = 16;
-/// So often the end is tried, as long as pages look damaged that may only be being written.
+/// Attempts at the end, while pages look damaged that may only be under a write.
 constexpr int kEndsMax = 3;
 
 /// One backup, from its beginning to its end.
@@ -69,7 +69,8 @@ class Backup {
   LogCopy log_;
 };
 
-// The pin first: no page that is read afterwards is older than where the log begins.
+// The pin is taken first: no page that is read afterwards is older than where the copied log
+// begins.
 Backup::Backup(const BackupSource& source, io::Device& into, const BackupOptions& options)
     : source_(source),
       device_(into),
@@ -83,7 +84,7 @@ Backup::Backup(const BackupSource& source, io::Device& into, const BackupOptions
       pages_(source.file, source.space, *file_),
       log_(source.store.segments(), *pin_, into, file_->header().uuid) {}
 
-// What has been committed so far is in the log's copy: also what was committed asynchronously.
+// Everything committed so far will be in the copied log, including asynchronous commits.
 BackupReport Backup::run() {
   source_.writer.require_working();
   source_.writer.unlogged_writes().watch();
@@ -99,7 +100,7 @@ BackupReport Backup::run() {
   return report_;
 }
 
-/// The next pages in use, before page `end`.
+/// The next run of pages in use, before page `end`.
 std::optional<buffer::PageRun> Backup::next_in_use(PageId from, std::uint64_t end) const {
   std::uint64_t first = raw(from);
   while (first < end && !source_.space.is_allocated(PageId{first})) {
@@ -116,7 +117,7 @@ std::optional<buffer::PageRun> Backup::next_in_use(PageId from, std::uint64_t en
   return run;
 }
 
-// Pages that the file grows by are new in the log, or written past it.
+// Pages that the file grows by meanwhile are new in the log, or written past it.
 void Backup::copy_all_pages() {
   const std::uint64_t end = source_.file.page_count();
   pages_.grow_to(end);
@@ -141,7 +142,7 @@ void Backup::copy_again(buffer::PageRun run) {
   keep_up();
 }
 
-/// Once more, neighbours together: they may only have been being written.
+/// Copies damaged pages once more, neighbours together: they may only have been under a write.
 void Backup::copy_damaged_pages() {
   std::vector<buffer::PageRun> runs;
   for (const PageId page : pages_.damaged()) {
@@ -158,7 +159,7 @@ void Backup::copy_damaged_pages() {
   }
 }
 
-/// Until there is little of them.
+/// Repeats until little is left.
 void Backup::copy_marked_pages() {
   buffer::UnloggedWrites& written = source_.writer.unlogged_writes();
   while (bytes_of(written.count()) > kPausedBytes) {
@@ -175,16 +176,16 @@ void Backup::end_copy() {
   int ends = 0;
   do {
     copy_damaged_pages();
-    copy_marked_pages();  // last: the others may take long
+    copy_marked_pages();  // last: the other copies may take long
     PALIMPSEST_SYNC_POINT("engine.backup.pausing");
   } while (!try_to_end() || (!pages_.damaged().empty() && ++ends < kEndsMax));
   source_.writer.unlogged_writes().forget();
-  source_.writer.require_working();  // if not, pages may be torn in place
+  source_.writer.require_working();  // if it has failed, pages may be torn in place
   report_.damaged_pages = pages_.damaged().size();
 }
 
-/// Copies what is left, and the log up to a moment when nothing was. False if too much is left for
-/// others to wait for it.
+/// Copies what is left, and the log up to a moment when nothing was. False if so much is left that
+/// writers would have to wait too long.
 bool Backup::try_to_end() {
   buffer::UnloggedWrites& written = source_.writer.unlogged_writes();
   std::vector<buffer::PageRun> runs;
@@ -203,7 +204,7 @@ bool Backup::try_to_end() {
     }
     pages_.keep(runs);
     PALIMPSEST_SYNC_POINT("engine.backup.paused");
-    // Whatever was read in place had a durable log before it was written; nothing is read any more.
+    // What was read in place had a durable log before it was written; nothing is read after this.
     end = wal::StreamPosition{source_.log.end_position()};
     page_count = source_.file.page_count();
   }
@@ -214,7 +215,7 @@ bool Backup::try_to_end() {
   return true;
 }
 
-// Who opens the directory finds no page file until all is there.
+// The directory contains no page file until everything else is in place.
 void Backup::finish() {
   const wal::ControlState state = pin_->state();
   pin_.reset();
@@ -230,7 +231,7 @@ void Backup::copy_log() {
   pace_.copied(copied, false);
 }
 
-/// Copies the log now and then, so that the pin holds back little of it.
+/// Copies the log now and then, so that the pin holds little of it.
 void Backup::keep_up() {
   const std::uint64_t behind = source_.log.end_position() - raw(log_.position());
   if (behind >= std::min(kLogBehindMax, source_.log.capacity_bytes() / kLogShare)) {
@@ -243,7 +244,7 @@ bool is_of_copy(std::string_view name) noexcept {
          name.starts_with(wal::kControlFileName) || wal::Segments::is_name(name);
 }
 
-/// What a backup has made that failed; the first error tells more than any of these.
+/// Removes what a failed backup has made; ignores errors, as the first error tells more.
 void remove_copy(io::Device& device) noexcept {
   const auto attempt = [](const auto& call) {
     try {

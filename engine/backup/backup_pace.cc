@@ -8,9 +8,9 @@
 namespace palimpsest::engine {
 namespace {
 
-/// So that the log is copied, and a backup given up, while it waits.
+/// Short, so that the log is copied, and a backup can be abandoned, while it waits.
 constexpr std::chrono::milliseconds kLongestWait{20};
-/// Of what it was slower before, so much is made up for.
+/// At most this much delay is made up for by copying faster.
 constexpr std::chrono::milliseconds kArrearsMax{100};
 
 }  // namespace

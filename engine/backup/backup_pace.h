@@ -1,4 +1,4 @@
-// How fast a backup copies, and what it tells of it.
+// Limits the speed of a backup, and reports its progress.
 //
 // Thread-safety: belongs to the thread that copies.
 #pragma once
@@ -14,14 +14,14 @@ class BackupPace {
  public:
   explicit BackupPace(const BackupOptions& options) noexcept : options_(options) {}
 
-  /// So much more is there to be copied.
+  /// Adds bytes that are to be copied.
   void expect(std::uint64_t bytes) noexcept { progress_.bytes_total += bytes; }
-  /// So much of it was copied; tells, if it is time. `is_limited`: it counts for the rate. Throws
-  /// what the callback does.
+  /// Notes bytes that were copied; reports them, if it is time. `is_limited`: they count for the
+  /// rate. Throws what the callback does.
   void copied(std::uint64_t bytes, bool is_limited);
-  /// Whether what was copied came too fast: then it waits for a moment, and is to be asked again.
+  /// Whether copying is ahead of its rate: then waits for a moment, and is to be called again.
   [[nodiscard]] bool wait_a_little();
-  /// Tells that all is copied.
+  /// Reports that all is copied.
   void finish();
 
  private:
@@ -32,7 +32,7 @@ class BackupPace {
 
   const BackupOptions& options_;
   BackupProgress progress_;
-  /// When what was copied may have been, at its rate.
+  /// The time at which the copied bytes are due at the rate.
   SteadyClock::time_point due_ = SteadyClock::now();
   SteadyClock::time_point told_{};
 };

@@ -15,7 +15,7 @@ namespace palimpsest::engine {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20U;
-/// What any device takes.
+/// A transfer unit that every device accepts.
 constexpr std::uint64_t kBlockBytes = wal::kSegmentHeaderBytes;
 
 }  // namespace
@@ -34,7 +34,7 @@ LogCopy::LogCopy(const wal::Segments& from, wal::ReplayStart::Pin& pin, io::Devi
             false),
       at_(pin.state().start.position),
       memory_(kPieceBytes, kBlockBytes) {
-  begin_segment(from_.place_at(at_));  // there is one, also if nothing is in it
+  begin_segment(from_.place_at(at_));  // there is one, even if it is empty
 }
 
 void LogCopy::begin_segment(const wal::SegmentPlace& segment) {
@@ -61,7 +61,7 @@ std::uint64_t LogCopy::copy_up_to(wal::StreamPosition end) {
   return copied;
 }
 
-/// From a block's beginning on, what lies before `begin` in it once more; zeros behind `end`.
+/// Copies whole blocks: repeats what precedes `begin` in its block, and writes zeros behind `end`.
 void LogCopy::copy_piece(const wal::SegmentPlace& segment, std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t first = begin / kBlockBytes * kBlockBytes;
   const wal::StreamPosition at{raw(segment.begin) + first};

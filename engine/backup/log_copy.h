@@ -1,8 +1,8 @@
-// Copies the stream of a log that is being written into segments of another one.
+// Copies the stream of a log that is being written into segments of another log.
 //
 // Thread-safety: belongs to the thread that copies.
-// Failure: Error no_space if the log had to be used again before it was copied, or the copy's disk
-//          is full; io_error, corruption.
+// Failure: Error no_space if the log had to be reused before it was copied, or the copy's disk is
+// full; io_error, corruption.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,18 @@ namespace palimpsest::engine {
 
 class LogCopy {
  public:
-  /// From where the pin begins. `uuid`: of the database that the copy is of. All outlive it.
+  /// Copies from the pin's position on. `uuid`: of the copied database. All arguments outlive this.
   LogCopy(const wal::Segments& from, wal::ReplayStart::Pin& pin, io::Device& into,
           const Uuid& uuid);
 
-  /// Copies up to `end`, behind a whole batch; the pin moves on. How many bytes.
+  /// Copies up to `end`, which is behind a whole batch, and advances the pin. Returns the bytes
+  /// copied.
   std::uint64_t copy_up_to(wal::StreamPosition end);
-  /// Makes the log of what was copied, durably: one that ends where the last call did. `state`: the
-  /// pin's, which may be gone.
+  /// Completes the copied log, durably; it ends where the last call did. `state`: the pin's, which
+  /// may have been released.
   void finish(wal::ControlState state);
 
-  /// Behind what was copied.
+  /// The end of what was copied.
   [[nodiscard]] wal::StreamPosition position() const noexcept { return at_; }
 
  private:

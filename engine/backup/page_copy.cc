@@ -10,11 +10,11 @@ namespace palimpsest::engine {
 namespace {
 
 constexpr std::uint32_t kRunBytes = std::uint32_t{1} << 20U;
-/// A write in place takes less than all of these pauses together, unless the device stands still.
+/// A write in place takes less than all of these pauses together, unless the device stalls.
 constexpr int kReadsMax = 50;
 constexpr std::chrono::milliseconds kPauseBetweenReads{1};
 
-/// It may be being written, or is damaged. What was never written is neither.
+/// The page may be under a write, or is damaged. A page that was never written is neither.
 bool is_doubtful(const buffer::PageRead& read) noexcept {
   return read.fault != buffer::PageFault::none && !is_zero(read.into);
 }
@@ -81,7 +81,7 @@ void PageCopy::read(std::span<const buffer::PageRun> runs, MutableBytes into) {
   }
 }
 
-/// Of what was read, what is to be read again.
+/// Of the pages read, retains those that are to be read again.
 void PageCopy::keep_doubtful() {
   for (const buffer::PageRead& read : reads_) {
     if (read.io_error != 0) {

@@ -1,10 +1,11 @@
-// Copies pages from a page file that is in use into one that is being made.
+// Copies pages from a page file that is in use into a new one.
 //
-// A page may be written while it is read: its checksum says so, and it is read again until it is
-// whole, or does not change any more. Then it is damaged, or was never written, and is copied as it
-// is; it is told if it is in use, unless it is copied again.
+// A page may be written while it is read: then its checksum is wrong, and it is read again until it
+// is whole, or does not change any more. In the latter case the page is damaged, or was never
+// written, and is copied as it is. If it is in use, damaged() reports it, unless it is copied
+// again.
 //
-// Reading some while others are written was tried: the device was no faster.
+// Reading some pages while others are written was tried: the device was no faster.
 //
 // Thread-safety: belongs to the thread that copies.
 // Failure: Error io_error, no_space, naming the file.
@@ -26,21 +27,21 @@ namespace palimpsest::engine {
 
 class PageCopy {
  public:
-  /// All outlive it. `into` has the same page size, and grows as it must.
+  /// All arguments outlive this. `into` has the same page size, and grows as needed.
   PageCopy(buffer::PageFile& from, const buffer::SpaceMap& space, buffer::PageFile& into);
 
-  /// Most pages of one call.
+  /// Maximum pages of one copy().
   [[nodiscard]] std::uint32_t run_pages() const noexcept { return run_pages_; }
 
   /// Copies neighbouring pages.
   void copy(buffer::PageRun run);
-  /// Reads pages, all at once, to write them later. Throws std::bad_alloc.
+  /// Reads pages, all at once, for write_kept(). Throws std::bad_alloc.
   void keep(std::span<const buffer::PageRun> runs);
   void write_kept();
-  /// The copy has so many pages at least.
+  /// Grows the copy to at least this many pages.
   void grow_to(std::uint64_t page_count);
 
-  /// Pages in use that were damaged, or being written for long, when they were read last.
+  /// Pages in use that were damaged, or under a long write, when they were last read.
   [[nodiscard]] const std::set<PageId>& damaged() const noexcept { return damaged_; }
 
  private:

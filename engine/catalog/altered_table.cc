@@ -14,16 +14,17 @@ namespace {
 /// The names of columns before and after.
 class ColumnNames {
  public:
-  /// Throws invalid_argument unless each is renamed once, and there on both sides.
+  /// Throws invalid_argument unless each renamed column is renamed once, and exists before and
+  /// after.
   ColumnNames(const TableSchema& before, const TableAlteration& alteration);
 
-  /// Nothing: it had none.
+  /// Nothing: it is a new column.
   [[nodiscard]] std::optional<std::size_t> number_before(std::string_view name) const;
   [[nodiscard]] std::string_view after(std::string_view name) const {
     const auto renamed = std::ranges::find(renamed_, name, &ColumnRename::from);
     return renamed == renamed_.end() ? name : std::string_view(renamed->to);
   }
-  /// All of them; `of` says whose they are.
+  /// The new names of all; `of` names their owner in errors.
   [[nodiscard]] std::vector<std::string> after(const std::vector<std::string>& names,
                                                std::string_view of) const;
 
@@ -59,7 +60,7 @@ void ColumnNames::judge(const ColumnRename& rename) const {
   }
 }
 
-// A name that another column has had is free if that one has another now.
+// If a column was renamed, another column may take its old name.
 std::optional<std::size_t> ColumnNames::number_before(std::string_view name) const {
   const auto renamed = std::ranges::find(renamed_, name, &ColumnRename::to);
   if (renamed != renamed_.end()) {

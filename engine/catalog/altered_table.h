@@ -1,8 +1,8 @@
-// What a table is after an alteration: its schema and its indexes', and where the values come from.
+// The result of an alteration: a table's new schema with its indexes', and where the values of its
+// columns come from.
 //
 // Thread-safety: pure functions.
-// Failure: Error invalid_argument, which names table, column and index, for what no table can
-//          become.
+// Failure: Error invalid_argument, naming table, column and index, for an impossible alteration.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 namespace palimpsest::engine {
 
 struct AlteredTable {
-  /// Its key, of the same columns as before, and its indexes; the trees are those of before.
+  /// The key has the same columns as before; the trees are those of before.
   StoredTable stored;
-  /// For each column its number before; nothing: it is new.
+  /// For each column its number before the alteration; nothing: a new column.
   std::vector<std::optional<std::size_t>> sources;
 };
 

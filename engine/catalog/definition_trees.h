@@ -1,6 +1,7 @@
-// What the parts of the table catalog ask of definitions.
+// Queries on definitions that the parts of the table catalog share.
 //
-// Thread-safety: pure functions, but for sees_newest(): in a call of its transaction.
+// Thread-safety: pure functions, except sees_newest(), which is called in a call of its
+// transaction.
 #pragma once
 
 #include <string>
@@ -27,7 +28,7 @@ namespace palimpsest::engine {
   return trees;
 }
 
-/// Whether a transaction sees all rows of a table, whose definer it is, as they are now.
+/// Whether a transaction that is a table's definer sees the newest state of all its rows.
 [[nodiscard]] inline bool sees_newest(const txn::Transaction& by, const TableState& table) {
   if (!txn::has_one_snapshot(by.isolation())) {
     return true;

@@ -1,12 +1,12 @@
-// Checks what is stored about tables: every definition, and which trees are nobody's. For tests and
-// for `palimpsest check`.
+// Checks the stored definitions of all tables, and finds the trees that no definition names. For
+// tests and for `palimpsest check`.
 //
 // A tree that was made for tables and is in no definition is vacant, or waits to be emptied: that
-// is so after any drop, and nothing is stored about it (tree_pool.h). So a record that is lost
-// with its key cannot be told from a table that was dropped.
+// is so after any drop, and it is not stored anywhere (tree_pool.h). So a record that was lost with
+// its key cannot be told from a dropped table.
 //
-// Failure: what is wrong with a record is a finding, and the others are read; throws Error if the
-//          tree of the tables cannot be read to its end.
+// Failure: a damaged record is a finding, and the other records are read; throws Error if the tree
+// of the tables cannot be read to its end.
 // Thread-safety: the database must not be changed during the call.
 #pragma once
 
@@ -19,26 +19,27 @@
 
 namespace palimpsest::engine {
 
-/// A table whose definition is damaged.
+/// A table with a damaged definition.
 struct DamagedDefinition {
   std::string table;  ///< its name, printable
-  std::string what;   ///< is wrong
+  std::string what;   ///< the damage
 };
 
-/// A tree of no definition, beside those that the database itself uses.
+/// A tree of no definition, except those that the database itself uses.
 struct UnusedTree {
   std::string name;
-  bool is_for_tables = false;  ///< it is vacant or waits to be emptied; false: others have made it
+  bool is_for_tables = false;  ///< vacant or waiting to be emptied; false: made for another purpose
 };
 
 struct DefinitionsAudit {
   std::vector<DamagedDefinition> damaged;
-  std::vector<std::unique_ptr<const TableDefinition>> tables;  ///< the others, ascending by name
-  /// If none is damaged; otherwise it is not known which trees are theirs.
+  std::vector<std::unique_ptr<const TableDefinition>> tables;  ///< the sound ones, ascending by
+                                                               ///< name
+  /// Only if no definition is damaged: the trees of a damaged one are unknown.
   std::vector<UnusedTree> unused;
 };
 
-/// Reads all definitions. The catalog outlives what is returned.
+/// Reads all definitions. The catalog outlives the result.
 [[nodiscard]] DefinitionsAudit audit_definitions(TreeCatalog& trees);
 
 }  // namespace palimpsest::engine

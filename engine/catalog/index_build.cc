@@ -30,7 +30,7 @@ class IndexBuild {
         fill_(transactions, inside, *table.indexes[index]) {}
 
   void sort_entries();
-  /// The key that two rows have, if there is one that must not.
+  /// The key of two rows, if the index is unique and there is one.
   [[nodiscard]] std::optional<std::string> append_entries();
 
  private:
@@ -64,7 +64,8 @@ void IndexBuild::sort_entries() {
   sort_.finish([this] { fill_.go_on(); });
 }
 
-// What is not unique has the primary key in its own: only entries of a unique index can be equal.
+// Entries of an index that is not unique contain the primary key, so only entries of a unique index
+// can be equal.
 std::optional<std::string> IndexBuild::append_entries() {
   std::string last;
   bool has_last = false;

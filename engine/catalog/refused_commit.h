@@ -1,4 +1,4 @@
-// Errors of commits that validation refused, naming table, and row or index.
+// Errors of commits that failed validation.
 #pragma once
 
 #include "palimpsest/error.h"
@@ -8,7 +8,7 @@
 
 namespace palimpsest::engine {
 
-/// What a commit was refused for, naming table, and row or index.
+/// The error of a failed commit, naming table, and row or index.
 [[nodiscard]] Error named(const txn::NotSerializable& error, const TableCatalog& tables);
 
 }  // namespace palimpsest::engine

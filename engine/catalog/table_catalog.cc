@@ -20,15 +20,14 @@ namespace {
 using btree::BTree;
 using txn::Transaction;
 
-/// The format and the trees of a table with one more index, or one less, are those of another
-/// definition.
+/// A definition with the trees of `before` and another format, for one index more or less.
 std::unique_ptr<TableDefinition> definition_of(StoredTable stored, const TableDefinition& before) {
   auto definition = std::make_unique<TableDefinition>(before);
   definition->format = std::make_shared<const TableFormat>(std::move(stored));
   return definition;
 }
 
-/// That rows can have a key at all: of what a key takes at least.
+/// Checks that a row can have a key at all, by the minimum size of keys.
 void require_keys_fit(const std::string& of, std::size_t bytes_min, std::uint32_t page_bytes) {
   if (const std::uint32_t most = btree::key_bytes_max(page_bytes); bytes_min > most) {
     throw Error(
@@ -83,7 +82,7 @@ void TableCatalog::add(const std::string& name, std::unique_ptr<const TableDefin
   names_[name].table = std::move(table);
 }
 
-// Looking
+// Inspection
 
 TablePtr TableCatalog::find(std::string_view name, const Transaction* by) const {
   const std::lock_guard lock(mutex_);
@@ -135,7 +134,7 @@ std::string TableCatalog::owner_of(TreeId tree) const {
 
 // Claims
 
-/// And notes who does. mutex_ held: that one does not end meanwhile.
+/// Also notes the conflict with the definer. mutex_ is held, so the definer does not end meanwhile.
 bool TableCatalog::is_changed_by_another(Transaction& by, const TableState& table) noexcept {
   const Transaction* const definer = table.definer();
   if (definer == nullptr || definer == &by) {
@@ -159,7 +158,7 @@ TableCatalog::Claimed TableCatalog::claim_name(Transaction& by, const std::strin
       return {.table = nullptr, .outcome = outcome_at(OutcomeKind::exists, name)};
     }
   }
-  // One that this transaction has made and dropped before stays among its changes.
+  // A table of that name that this transaction has made and dropped stays among its changes.
   Changes& changes = changes_[&by];
   auto made = std::make_shared<TableState>(name, calls_);
   changes.tables.push_back(made);
@@ -179,7 +178,7 @@ void TableCatalog::release_name(const Transaction& by, const TablePtr& made) noe
   left_.splice(left_.end(), made->take_left());
 }
 
-// A table that was made counts now, one that was dropped has no name any more; mutex_ held.
+// A committed new table becomes visible, a dropped one loses its name. mutex_ is held.
 void TableCatalog::end_name(const TablePtr& table, bool committed) noexcept {
   table->end_change(committed, transactions_.now());
   const auto named = names_.find(table->name());
@@ -280,7 +279,7 @@ void TableCatalog::give_tree_back(const Transaction& by, BTree& tree) noexcept {
     const std::lock_guard lock(mutex_);
     const auto changes = changes_.find(&by);
     if (changes == changes_.end()) {
-      return;  // the transaction has ended, and its trees have gone back
+      return;  // the transaction has ended, and its trees were returned
     }
     std::erase(changes->second.taken, given);
   }
@@ -304,7 +303,8 @@ BTree& TableCatalog::tables_tree(const Transaction& by) {
   if (tree == nullptr) {
     tree = trees_.make(transactions_, kTablesTree, &by);
   }
-  return tree != nullptr ? *tree : *trees_.find(kTablesTree);  // made by another meanwhile
+  return tree != nullptr ? *tree : *trees_.find(kTablesTree);  // another thread has made it
+                                                               // meanwhile
 }
 
 // Changes
@@ -353,8 +353,7 @@ Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext
     }
     const btree::WriteOutcome outcome = tables_tree(by).insert(context, schema.name, record);
     check(!outcome.existed, "a name that is free has no record");
-    if (outcome
-            .conflict) {  // what is left of a table that was made, and is not, by one who goes on
+    if (outcome.conflict) {  // left by an undone creation; its transaction goes on
       release_name(by, claimed.table);
       give_tree_back(by, *tree);
       return outcome_at(OutcomeKind::conflict, schema.name);
@@ -408,8 +407,8 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
   if (before.format->find_index(schema.name)) {
     return outcome_at(OutcomeKind::exists, name, schema.name);
   }
-  // The index will say what rows are now, and its maker see them as they were. A bulk that changes
-  // them was asked before it began to.
+  // The index will have the current rows, so its maker must see the current rows. A bulk that
+  // changes the rows was checked before it began to.
   const versioning::ReadView* const bulk_view = claimed.table->bulk_view(&by);
   if (bulk_view == nullptr && !sees_newest(by, *claimed.table)) {
     return outcome_at(OutcomeKind::conflict, name);
@@ -477,8 +476,8 @@ Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::st
   });
 }
 
-// The records say it already; here everybody learns it. A failure to remember would be one to
-// allocate: nothing here does.
+// The records are committed or undone already; this makes it visible to other transactions. Only an
+// allocation could fail, and nothing here allocates.
 void TableCatalog::ended(const Transaction& transaction, bool committed) noexcept {
   Changes changes;
   {
@@ -505,7 +504,7 @@ void TableCatalog::ended(const Transaction& transaction, bool committed) noexcep
     store_.expect_some();
   }
   if (!trees.empty() || were_replaced) {
-    bulks_.sweep.wake();  // one that is held by them is so no longer
+    bulks_.sweep.wake();  // a bulk held by these trees is not held any more
   }
 }
 

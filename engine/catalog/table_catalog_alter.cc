@@ -1,5 +1,5 @@
-// Tables with other columns (table_catalog.h): in trees of a bulk's own, which count when it
-// commits, for snapshots from then on.
+// Alters columns of tables (table_catalog.h), in trees of a bulk's own, which become visible when
+// it commits, to snapshots from then on.
 #include <fmt/format.h>
 
 #include <utility>
@@ -43,8 +43,8 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterS
   });
 }
 
-// What it was keeps its trees, for older snapshots; those that are this bulk's own nobody has seen,
-// and the bulk sees them no more.
+// The replaced definition retains its trees, for older snapshots. But trees of this bulk's own were
+// never visible to another transaction, and the bulk stops using them.
 Outcome TableCatalog::rebuild(Transaction& by, TableState& table, AlterSchema to,
                               const ConvertRow* convert, const CommitStatusPtr& bulk) {
   const TableDefinition& before = *table.visible_to(&by);

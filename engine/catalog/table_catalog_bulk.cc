@@ -1,4 +1,4 @@
-// Tables in bulk (table_catalog.h): made a bulk's own, and published when it commits.
+// Bulks on tables (table_catalog.h): makes tables a bulk's own, and publishes them when it commits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace palimpsest::engine {
 using btree::BTree;
 using txn::Transaction;
 
-// What a bulk does is no change of its own before it commits: it holds back no log.
+// Before it commits, a bulk makes no change of its own: it does not pin the log.
 Outcome TableCatalog::change_in_bulk(Transaction& by, const CommitStatusPtr& bulk,
                                      FunctionRef<Outcome()> work) {
   return by.hold([&] {
@@ -52,7 +52,7 @@ Outcome TableCatalog::make_own(Transaction& by, const TableState& table,
   });
 }
 
-// The record that it will write in the end it could not write now.
+// If not, the bulk could not update the table's record when it commits.
 bool TableCatalog::sees_newest_record(const Transaction& by, std::string_view name) const {
   const BTree* const tables = trees_.find(kTablesTree);
   if (tables == nullptr || !txn::has_one_snapshot(by.isolation())) {
@@ -112,7 +112,7 @@ void TableCatalog::change_in_place(Transaction& by, TableState& table) {
   table.begin_bulk(begun.epoch, transactions_.now());
 }
 
-/// Waits while is_in_the_way(), which old snapshots keep so; false after the patience. Throws
+/// Waits while is_in_the_way(), which old snapshots cause; false after the patience. Throws
 /// invalid_argument if the oldest snapshot is one of this thread, within run(). Not at once: a
 /// snapshot that is being taken is in the way for an instant, too, and does not count as the
 /// oldest.
@@ -140,7 +140,7 @@ bool TableCatalog::wait_for_readers(const Transaction& by, const TableState& tab
   }
 }
 
-// A leaf has one epoch. Of an aborted bulk, it is cleaned when it is written to.
+// A leaf has one epoch. Leaves of an aborted bulk are cleaned when they are written to.
 void TableCatalog::wait_until_retired(const Transaction& by, const TableState& table) const {
   const auto is_in_the_way = [&] {
     return bulks_.epochs.state(table.last_bulk()) == versioning::BulkEpochs::State::committed;
@@ -154,8 +154,8 @@ void TableCatalog::wait_until_retired(const Transaction& by, const TableState& t
   }
 }
 
-// All that have a place have committed, and an old snapshot does not see them, or are undone by and
-// by.
+// All bulks that take up room have committed, and an old snapshot does not see them, or are being
+// undone by the sweep.
 void TableCatalog::wait_for_room(const Transaction& by, const TableState& table) const {
   if (!wait_for_readers(by, table, [&] { return !bulks_.ledger.has_room(); })) {
     throw Error(
@@ -202,7 +202,7 @@ void TableCatalog::give_trees_back(const Transaction& by, std::span<BTree* const
   }
 }
 
-/// The transaction is held: it has not ended, and its changes are not undone.
+/// The bulk's transaction is held: it has not ended, and its changes are not undone.
 void TableCatalog::count_definitions(const std::list<TablePtr>& tables) {
   const std::lock_guard lock(mutex_);
   for (const TablePtr& table : tables) {
@@ -226,7 +226,7 @@ Outcome TableCatalog::publish(Transaction& by) {
     epoch = changes->second.epoch.epoch;
   }
   Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
-    by.let_log_go();  // it has begun long ago, and has written nothing since
+    by.let_log_go();  // it began long ago, and has written nothing since
     if (epoch != kNoEpoch && !bulks_.ledger.commit_within(context, epoch)) {
       return outcome_at(OutcomeKind::conflict, kBulksTree);
     }
@@ -241,7 +241,7 @@ Outcome TableCatalog::publish(Transaction& by) {
   });
   if (outcome) {
     PALIMPSEST_SYNC_POINT("engine.definitions.stored");
-    by.hold([&] { count_definitions(tables); });  // unless the engine has ended it meanwhile
+    by.hold([&] { count_definitions(tables); });  // throws if the engine has ended it meanwhile
   }
   return outcome;
 }

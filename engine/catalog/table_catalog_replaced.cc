@@ -1,4 +1,4 @@
-// Definitions that were replaced (table_state.h): let go, and their trees given back, when nobody
+// Releases replaced definitions (table/table_state.h), and returns their trees, when no reader
 // needs them any more.
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace palimpsest::engine {
 using btree::BTree;
 using txn::Transaction;
 
-/// After changes of these tables.
+/// Called after changes of these tables.
 void TableCatalog::look_after(std::list<TablePtr>& tables) noexcept {
   for (auto table = tables.begin(); table != tables.end();) {
     const auto next = std::next(table);
@@ -38,7 +38,7 @@ void TableCatalog::let_go_past() noexcept {
   try {
     transactions_.scan_snapshots(scan_);
   } catch (const std::bad_alloc&) {
-    return;  // later, then
+    return;  // left to the next call
   }
   for (const TablePtr& table : with_past_) {
     table->let_go_past(scan_);
@@ -47,7 +47,7 @@ void TableCatalog::let_go_past() noexcept {
   std::erase_if(with_past_, [](const TablePtr& table) { return !table->has_past(); });
 }
 
-/// Of those that were left, those that no reader is at.
+/// Takes from left_ the definitions that no reader uses any more.
 KeptDefinitions TableCatalog::take_gone() noexcept {
   KeptDefinitions gone;
   for (auto kept = left_.begin(); kept != left_.end() && calls_->have_left(kept->left);) {

@@ -35,8 +35,8 @@ std::optional<std::string> message_of(const TableState& table, const TableDefini
   return std::nullopt;
 }
 
-/// Nothing if the tree is not this table's. The definitions stay in memory for as long as the call
-/// counts (base/call_epochs.h).
+/// Nothing if the tree is not this table's. The definitions stay in memory during the Call
+/// (base/call_epochs.h).
 std::optional<std::string> message_of(const TableState& table, TreeId tree, std::string_view what) {
   const CallEpochs::Call call = table.calls().enter();
   std::optional<std::string> message;

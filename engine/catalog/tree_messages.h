@@ -1,4 +1,4 @@
-// Which table or index a tree is, for messages about pages that cannot be brought in.
+// Names the table or index of a tree, for messages about pages that cannot be read.
 //
 // Latching: mutex_, across the table catalog's (docs/latch-order.md); no page is latched.
 // Thread-safety: all functions, from any thread.
@@ -17,7 +17,7 @@ class TreeMessages final : public buffer::TreeNames {
  public:
   TreeMessages() = default;
 
-  /// The tables there are from now on; null: none are known.
+  /// Sets the catalog to ask from now on; null: none.
   void know(const TableCatalog* tables) noexcept;
 
   // TreeNames

@@ -23,22 +23,22 @@ using btree::BTree;
 /// Records that one transaction removes, and leaves that it purges.
 constexpr std::size_t kRecordsAtATime = 256;
 constexpr std::size_t kLeavesAtATime = 64;
-/// Times that many leaves that one step resolves.
+/// Rounds of that many leaves that one step resolves.
 constexpr int kResolvedAtATime = 64;
-/// Before a tree that could not be emptied is tried again.
+/// Pause before a tree that could not be emptied is tried again.
 constexpr auto kPauseAfterFailure = std::chrono::seconds(1);
-/// Steps after which a tree lets the others have their turn.
+/// Steps after which a tree gives way to the next one.
 constexpr int kStepsInTurn = 64;
-/// Trees that may wait to be emptied while others are made.
+/// Trees that may wait to be emptied while new ones are made.
 constexpr std::size_t kWaitingMax = 32;
-/// How long somebody waits who needs a tree that there is no room for, while trees are emptied.
+/// How long a caller waits for a tree that there is no room for, while trees are being emptied.
 constexpr auto kRoomPatience = std::chrono::seconds(10);
-/// Steps that somebody waits for who needs space.
+/// Steps that a caller waits for if it needs space.
 constexpr std::uint64_t kStepsAwaited = 64;
-/// Before trees that readers hold back are asked for again.
+/// Pause before the source is asked again for trees that readers still use.
 constexpr auto kAskPause = std::chrono::milliseconds(100);
 
-/// The number of a tree of this store; nothing for others.
+/// The number of a tree of this pool; nothing for other names.
 std::optional<std::uint64_t> number_of(std::string_view name) noexcept {
   if (!name.starts_with(kTreeNamePrefix)) {
     return std::nullopt;
@@ -59,14 +59,14 @@ std::vector<std::string> first_keys(const BTree& tree) {
   return keys;
 }
 
-/// Whether its root is all there is, and holds nothing.
+/// Whether the root is the only node, and is empty.
 bool is_empty(const BTree& tree) {
   btree::LeafWalk walk(tree.descent(), {.lower = {}, .upper = std::nullopt},
                        btree::Direction::forward);
   return tree.descent().root_level() == 0 && walk.next() && walk.leaf().count() == 0;
 }
 
-/// The same; nothing if that cannot be said, since its root cannot be read.
+/// As is_empty(); nothing if the root cannot be read.
 std::optional<bool> is_empty_if_readable(const BTree& tree) {
   try {
     return is_empty(tree);
@@ -146,7 +146,7 @@ BTree& TreePool::take(const txn::Transaction& inside) {
   std::string name;
   {
     const std::lock_guard lock(mutex_);
-    ++trees_;  // whether or not it comes to be
+    ++trees_;  // counted even if making it fails
     vacant_.reserve(trees_);
     waiting_.reserve(trees_);
     name = fmt::format("{}{}", kTreeNamePrefix, next_number_++);
@@ -171,7 +171,7 @@ BTree* TreePool::take_vacant() {
   return tree;
 }
 
-// Another one may take it first.
+// Another caller may take the tree first.
 void TreePool::await_vacant(std::unique_lock<std::mutex>& lock, bool has_room) {
   const auto until = std::chrono::steady_clock::now() + kRoomPatience;
   std::uint64_t before = 0;
@@ -245,7 +245,7 @@ void TreePool::emptied(BTree& tree) {
   emptied_.notify_one();
 }
 
-// It lets the others have their turn if it could not be emptied, or has had its own.
+// The tree goes to the end of the queue if it could not be emptied, or has had its turn.
 void TreePool::note(BTree& tree, bool any) noexcept {
   const std::lock_guard lock(mutex_);
   if (any) {
@@ -309,7 +309,7 @@ bool TreePool::empty_some(BTree& tree) {
   return true;
 }
 
-// What older snapshots might see of it they do not: the tree is no table's.
+// Everything in the tree may be purged, whatever older snapshots saw: it belongs to no table.
 txn::TransactionPtr TreePool::begin_emptying() {
   txn::TransactionPtr by = transactions_.begin(txn::Durability::asynchronous);
   by->write([](const btree::WriteContext& context) {
@@ -321,7 +321,8 @@ txn::TransactionPtr TreePool::begin_emptying() {
   return by;
 }
 
-// Held: by a writer that has not ended, or whose versions are being collected.
+// Returns `held` if the records are claimed by a writer that has not ended, or have versions that
+// are being collected.
 TreePool::Removed TreePool::remove_some(BTree& tree) {
   const std::vector<std::string> keys = first_keys(tree);
   if (keys.empty()) {
@@ -340,12 +341,12 @@ TreePool::Removed TreePool::remove_some(BTree& tree) {
   if (removed == 0) {
     return Removed::held;
   }
-  // Not purge_some(): to look for ghosts in all leaves would come by each leaf in each step.
+  // Not purge_some(): looking for ghosts in all leaves would visit each leaf in each step.
   static_cast<void>(purge_leaves_of(tree, std::span(keys).first(removed)));
   return Removed::some;
 }
 
-/// How many ghosts have gone of the leaves that these keys lie in.
+/// Purges the leaves of these keys; returns the number of ghosts purged.
 std::size_t TreePool::purge_leaves_of(BTree& tree, std::span<const std::string> keys) {
   std::size_t purged = 0;
   const txn::TransactionPtr transaction = begin_emptying();
@@ -359,9 +360,9 @@ std::size_t TreePool::purge_leaves_of(BTree& tree, std::span<const std::string> 
   return purged;
 }
 
-// What bulks have deleted is no record, and no ghost that can be purged before its leaf is
-// resolved; leaves of two epochs do not merge. Many leaves at a time: none of them has anything to
-// be found.
+// Records deleted by bulks are neither records nor ghosts that can be purged, until their leaf is
+// resolved; and leaves of two epochs do not merge. Resolves many leaves at a time, as none has
+// anything else to do.
 bool TreePool::resolve_some(BTree& tree) {
   const auto leaves = [&] {
     return keys_of_leaves(
@@ -380,7 +381,7 @@ bool TreePool::resolve_some(BTree& tree) {
     transaction->commit();
     std::vector<std::string> now = leaves();
     if (now == keys) {
-      break;  // of a bulk that somebody does not see yet, or for lack of log space
+      break;  // some snapshot does not see the bulk yet, or there is no log space
     }
     any = true;
     keys = std::move(now);
@@ -388,15 +389,15 @@ bool TreePool::resolve_some(BTree& tree) {
   return any;
 }
 
-// The records are gone, and no writer holds them: so the ghosts can go. False if none could, for
-// lack of log space: they go when the tree is written to again.
+// The records are removed, and no writer claims them: so the ghosts can be purged. False if none
+// could be, for lack of log space: they go when the tree is written to again.
 bool TreePool::purge_some(BTree& tree) {
   return purge_leaves_of(tree, keys_of_leaves(tree, [](const btree::LeafView& leaf) {
                            return leaf.ghost_count() != 0;
                          })) != 0;
 }
 
-// Of leaves that purging has left because their neighbours were full then.
+// Merges empty leaves that purging has left because their neighbours were full then.
 bool TreePool::merge_some(BTree& tree) {
   const std::vector<std::string> keys = keys_of_empty_leaves(tree);
   if (keys.empty()) {
@@ -417,7 +418,7 @@ void TreePool::work() {
   }
 }
 
-// Waits for one; null at the end of the work.
+// Waits for a tree that is due; null at the end of the work.
 BTree* TreePool::next_due() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -445,7 +446,7 @@ BTree* TreePool::next_due() {
 }
 
 void TreePool::ask_source(std::unique_lock<std::mutex>& lock) {
-  expects_some_ = false;  // whoever leaves some meanwhile says so again
+  expects_some_ = false;  // set again by a caller that leaves some meanwhile
   lock.unlock();
   const bool are_left = source_->give_back_replaced();
   lock.lock();
@@ -456,14 +457,14 @@ void TreePool::ask_source(std::unique_lock<std::mutex>& lock) {
 void TreePool::try_step(BTree& tree) noexcept {
   try {
     step(tree);
-  } catch (const Error& error) {  // it waits, and whoever writes next hears why
+  } catch (const Error& error) {  // the tree waits; the next writer meets the same error
     error.code() == ErrorCode::corruption ? set_aside(tree) : note(tree, false);
   } catch (const std::exception&) {
     note(tree, false);
   }
 }
 
-// What lies behind its damaged page cannot be found by trying again.
+// What lies behind a damaged page cannot be reached by trying again.
 void TreePool::set_aside(BTree& tree) noexcept {
   {
     const std::lock_guard lock(mutex_);

@@ -49,7 +49,7 @@ std::optional<std::string> misfit_of_floating(const DataType& type, double value
   return fmt::format("{} is beyond what it can hold", value);
 }
 
-/// Of an integer where a floating-point number is asked for: it is one if nothing of it is lost.
+/// An integer fits a floating-point column if it is represented exactly.
 std::optional<std::string> misfit_as_floating(const DataType& type, std::int64_t value) {
   const int digits = type.type == ColumnType::float32 ? std::numeric_limits<float>::digits
                                                       : std::numeric_limits<double>::digits;
@@ -84,7 +84,7 @@ Int128 bits_of(ColumnType type, double value) noexcept {
              : Int128{std::bit_cast<std::uint64_t>(value)};
 }
 
-/// What stands for an integer that fits.
+/// The stored form of an integer that fits.
 Int128 stored_of_integer(const DataType& type, std::int64_t value) noexcept {
   switch (kind_of(type.type)) {
     case ValueKind::floating: return bits_of(type.type, static_cast<double>(value));

@@ -1,12 +1,12 @@
-// Values and the types of columns: which fit which, and the integers that stand for them in rows
-// and keys.
+// Values and column types: which values fit which types, and the integers that represent them in
+// rows and keys.
 //
-// Every type of fixed width, but for character, is stored as one integer of that width: what a
-// boolean, an integer, a date (days) or a timestamp (microseconds) is, the bits of a floating-point
-// number, and the unscaled integer of a decimal, whose scale is the column's. Rows store it
-// little-endian, keys in an order of their own (key_writer.h).
+// Every type of fixed width, except character, is stored as one integer of that width: the value of
+// a boolean, an integer, a date (days) or a timestamp (microseconds); the bits of a floating-point
+// number; the unscaled integer of a decimal, with the column's scale. Rows store it little-endian,
+// keys in an order-preserving form (key_writer.h).
 //
-// Failure: misfit() is asked first; the other functions do as if it had been.
+// Failure: callers check misfit() first; the other functions rely on that.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace palimpsest::engine {
 
-/// Most digits of a decimal that is stored in 8 bytes; others take 16.
+/// Most digits of a decimal that is stored in 8 bytes; longer ones take 16.
 inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
 
 /// Bytes of the type's values in rows and keys; 0 for varchar and bytes.
@@ -46,26 +46,26 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
   return 0;
 }
 
-/// Whether any bytes, as many as the type's values have, are a value of a column.
+/// Whether any bytes of the type's width are a valid value of a column.
 [[nodiscard]] constexpr bool takes_any_bytes(const DataType& type) noexcept {
   return !type.nullable && fixed_bytes(type) != 0 && type.type != ColumnType::boolean &&
          type.type != ColumnType::decimal;
 }
-/// The same in a key, where a value has one form.
+/// As takes_any_bytes(), but in a key, where each value has one form.
 [[nodiscard]] constexpr bool takes_any_bytes_in_key(const DataType& type) noexcept {
   return takes_any_bytes(type) && type.type != ColumnType::float32 &&
          type.type != ColumnType::float64;
 }
 
-/// Text without the spaces at its end.
+/// The text without trailing spaces.
 [[nodiscard]] constexpr ByteView without_padding(ByteView text) noexcept {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-/// Why the value cannot be one of this type; nothing if it can. An integer can be one of a decimal
-/// or floating-point column that loses nothing of it.
+/// Why the value is not one of this type; nothing if it is. An integer fits a decimal or
+/// floating-point column that represents it exactly.
 [[nodiscard]] std::optional<std::string> misfit(const DataType& type, const Value& value);
-/// Whether misfit() would find nothing wrong: quickly. If not, it may still find nothing.
+/// A quick check: true only if misfit() would return nothing; may be false although it would.
 [[nodiscard]] inline bool surely_fits(const DataType& type, const Value& value) noexcept {
   switch (type.type) {
     case ColumnType::int32:
@@ -84,8 +84,8 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
     default: return false;
   }
 }
-/// Stores a value as rows have it, in the bytes of its type, if that is of the common fixed ones
-/// and the value surely fits: quickly. If not, nothing is written.
+/// Quickly stores a value as in rows, in the bytes of its type, if the type is one of the common
+/// fixed ones and the value surely fits. Otherwise returns false and writes nothing.
 [[nodiscard]] inline bool store_surely(const DataType& type, const Value& value,
                                        char* into) noexcept {
   if (!surely_fits(type, value)) {
@@ -113,10 +113,10 @@ inline constexpr std::uint32_t kDigitsOfEightBytes = 18;
     default: return false;
   }
 }
-/// Throws invalid_argument, which names table and column.
+/// Throws invalid_argument, naming table and column.
 [[noreturn]] void refuse_misfit(const std::string& table, const ColumnDefinition& column,
                                 const std::string& fault);
-/// Throws invalid_argument, which names table and column, for a misfit.
+/// Throws invalid_argument, naming table and column, for a misfit.
 inline void require_fit(const std::string& table, const ColumnDefinition& column,
                         const Value& value) {
   if (!surely_fits(column.type, value)) {
@@ -126,15 +126,15 @@ inline void require_fit(const std::string& table, const ColumnDefinition& column
   }
 }
 
-/// The integer of a value that is not null, of a type that has one. Nothing stands above the bytes
-/// of its width, for types without a sign; the sign for others.
+/// The integer of a value that is not null, of a type that has one. Above the type's width, it is
+/// zero-extended for types without a sign, sign-extended otherwise.
 [[nodiscard]] Int128 stored_integer(const DataType& type, const Value& value) noexcept;
-/// That of a value which fits a floating-point column.
+/// The number of a value that fits a floating-point column.
 [[nodiscard]] double floating_of(const Value& value);
-/// The value that an integer of the type's width stands for; what is above is ignored. Throws
-/// corruption for a decimal of more digits than the column has.
+/// The value of an integer of the type's width; higher bits are ignored. Throws corruption for a
+/// decimal with more digits than the column has.
 [[nodiscard]] Value value_of(const DataType& type, Int128 stored);
-/// Why no value has this integer; nothing if one has. For bytes that may be hostile.
+/// Why no value has this integer; nothing if one has. Safe for hostile bytes.
 [[nodiscard]] std::optional<std::string> fault_of_integer(const DataType& type, Int128 stored);
 
 }  // namespace palimpsest::engine

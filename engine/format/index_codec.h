@@ -1,15 +1,15 @@
-// Entries of secondary indexes: which key and value stand in an index's tree for a row.
+// Entries of secondary indexes: the key and value that an index's tree has for a row.
 //
 //   unique index       key: the index columns      value: the primary key
-//                      A row with a null in an index column is like no other: its primary key is
+//                      A row with a null in an index column equals no other: its primary key is
 //                      appended to the entry's key, too.
 //   other indexes      key: the index columns, then the primary key      value: empty
 //
-// The index columns are as key_codec.h says: open only in a unique index none of whose columns is
-// nullable, since nothing ever follows there. The primary key has its own bytes, so that it is
-// taken off an entry as it is.
+// The index columns are encoded as key_codec.h says; they are open only in a unique index without
+// nullable columns, because nothing ever follows them there. The primary key retains its own bytes,
+// so that it can be cut off an entry.
 //
-// Failure: as the codec of keys. Thread-safety: immutable. Encoding does not allocate.
+// Failure: as KeyCodec. Thread-safety: immutable. Encoding does not allocate.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@
 
 namespace palimpsest::engine {
 
-/// What stands in an index's tree; views.
+/// A record of an index's tree; views.
 struct IndexEntry {
   ByteView key;
   ByteView value;
@@ -32,23 +32,23 @@ struct IndexEntry {
 
 class IndexCodec {
  public:
-  /// Of schemas that are valid.
+  /// The schemas are valid.
   IndexCodec(const TableSchema& table, const IndexSchema& index);
 
   /// The index columns: for prefixes and bounds of scans.
   [[nodiscard]] const KeyCodec& columns() const noexcept { return columns_; }
   [[nodiscard]] bool is_unique() const noexcept { return unique_; }
 
-  /// The entry of a row: `values` are those of all columns of the schema in declared order,
-  /// `primary_key` is its encoded key and not in `into`. The key lies in `into`, the value is
+  /// The entry of a row: `values` are those of all columns of the schema in declared order;
+  /// `primary_key` is its encoded key, outside `into`. The entry's key is in `into`, its value is
   /// `primary_key` or empty.
   [[nodiscard]] IndexEntry encode(std::span<const Value> values, ByteView primary_key,
                                   std::span<char> into) const;
 
-  /// The encoded primary key of the row that an entry, which may be hostile, stands for; nothing if
-  /// it is none of this index. A view of the entry. Whether it is a primary key is not judged.
+  /// The encoded primary key that an entry, which may be hostile, contains; nothing if the entry is
+  /// not one of this index. A view of the entry. Does not check that it is a valid primary key.
   [[nodiscard]] std::optional<ByteView> primary_key(const IndexEntry& entry) const noexcept;
-  /// Takes an entry apart: its index columns are in `decoded`. Why it is none of this index;
+  /// Decodes an entry's index columns into `decoded`. Returns why it is not an entry of this index;
   /// nothing if it is.
   [[nodiscard]] std::optional<std::string> decode(const IndexEntry& entry,
                                                   DecodedKey& decoded) const;

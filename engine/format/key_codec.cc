@@ -22,7 +22,7 @@ bool is_floating(ColumnType type) noexcept {
   return type == ColumnType::float32 || type == ColumnType::float64;
 }
 
-/// Bytes of a closed text with its end; nothing if it has none or is none.
+/// Bytes of a closed text with its end; nothing if it has no end, or is invalid.
 std::optional<std::size_t> closed_bytes(ByteView rest) noexcept {
   std::size_t at = 0;
   for (;;) {
@@ -40,7 +40,7 @@ std::optional<std::size_t> closed_bytes(ByteView rest) noexcept {
   }
 }
 
-/// The bytes of a closed text, appended to memory that has room for them.
+/// The bytes of a closed text, appended to memory with capacity for them.
 ByteView unescape(ByteView closed, std::vector<char>& into) {
   const std::size_t begin = into.size();
   closed.remove_suffix(2);
@@ -61,7 +61,7 @@ Uint128 load_big_endian(ByteView bytes) noexcept {
   return number;
 }
 
-/// The integer that stands for a value (column_value.h) of what its key has: the inverse of
+/// The integer of a value (column_value.h) from its bytes in a key: the inverse of
 /// KeyWriter::put().
 Int128 stored_integer_of(ColumnType type, ByteView key) noexcept {
   const Uint128 bits = load_big_endian(key);
@@ -75,7 +75,7 @@ Int128 stored_integer_of(ColumnType type, ByteView key) noexcept {
   return static_cast<Int128>(bits ^ sign);
 }
 
-/// Not for floating-point numbers, some of which have another form in keys.
+/// False for floating-point numbers, some of which have another form in keys.
 bool is_plain_number(const DataType& type, ByteView stored) {
   switch (type.type) {
     case ColumnType::float32:
@@ -180,7 +180,7 @@ ByteView KeyCodec::encode_beginning(std::span<const Value> first_values,
     const std::size_t text =
         first_values[last].is_null() ? 0 : first_values[last].as_bytes().size();
     if (!first_values[last].is_null() && text <= type.length) {
-      return key.substr(0, key.size() - (type.length - text));  // its padding
+      return key.substr(0, key.size() - (type.length - text));  // cuts its padding
     }
   } else if (is_text(type.type) && !first_values[last].is_null()) {
     return is_open(last) ? key : key.substr(0, key.size() - kEndOfTextBytes);
@@ -228,7 +228,7 @@ std::optional<ByteView> successor_of_prefix(std::span<char> prefix) noexcept {
 
 // Decoding.
 
-/// Takes the bytes of a column, with its mark if it is nullable, off a key; nothing if they are not
+/// Cuts the bytes of a column, with its mark if it is nullable, off a key; nothing if they are not
 /// there.
 std::optional<ByteView> KeyCodec::take(std::size_t column, ByteView& rest) const noexcept {
   const DataType& type = columns_[column].type;
@@ -259,7 +259,7 @@ std::optional<ByteView> KeyCodec::take(std::size_t column, ByteView& rest) const
   return taken;
 }
 
-/// `stored` is what take() has taken, without a mark.
+/// `stored` is what take() returned, without a mark.
 std::optional<std::string> KeyCodec::decode_value(std::size_t column, ByteView stored,
                                                   DecodedKey& decoded) const {
   const DataType& type = columns_[column].type;
@@ -323,7 +323,7 @@ bool KeyCodec::is_surely_valid(ByteView key) const {
   return key.empty();
 }
 
-/// Whether it has no zeros, which are written in another way, and is not too long.
+/// Whether the text has no zeros, which would be escaped, and is not too long.
 bool KeyCodec::is_plain_text(std::size_t column, ByteView stored) const noexcept {
   const ByteView text = is_open(column) ? stored : stored.substr(0, stored.size() - 2);
   return text.size() <= columns_[column].type.length &&
@@ -333,7 +333,7 @@ bool KeyCodec::is_plain_text(std::size_t column, ByteView stored) const noexcept
 std::optional<std::string> KeyCodec::decode(ByteView key, DecodedKey& decoded) const {
   decoded.values_.clear();
   decoded.unescaped_.clear();
-  decoded.unescaped_.reserve(key.size());  // values view it: it does not move
+  decoded.unescaped_.reserve(key.size());  // values view it: it must not move
   decoded.rest_ = key;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     if (const auto fault = decode_column(column, decoded.rest_, decoded)) {

@@ -1,17 +1,17 @@
-// Keys of tables and indexes: the columns that make them, to bytes whose memcmp order is the order
-// of the columns, and back.
+// Encodes the key columns of tables and indexes to bytes, ordered by memcmp as the columns are, and
+// decodes them.
 //
-// A key is its columns one after the other, each as key_writer.h says. A text is closed, so that it
-// ends where it ends, unless it is the last column and nothing can follow: then it is open, and a
-// table of bytes to bytes has keys that are exactly the caller's bytes. Decoding gives back what
-// was encoded, but for what was never significant: the sign of zero, which NaN, spaces at the end
-// of character.
+// A key is its columns one after the other, each as key_writer.h says. A text is closed (its end is
+// marked), unless it is the last column and nothing can follow: then it is open, and the keys of a
+// table of bytes to bytes are exactly the caller's bytes. Decoding returns what was encoded, except
+// what is not significant: the sign of zero, the kind of NaN, trailing spaces of character.
 //
-// Invariants: (1) keys of equal first columns begin with the same bytes, and no others begin with
-//                 them, unless the last of these columns is open;
-//             (2) a key has one form: what decodes encodes to the same bytes.
-// Failure: values that do not fit their columns and keys longer than the memory given throw Error
-//          invalid_argument. Bytes to decode may be hostile: the reason is returned.
+// Invariants:
+// (1) Keys with equal first columns begin with the same bytes, and no other keys do, unless the
+//     last of these columns is open.
+// (2) A key has one form: what decodes encodes to the same bytes.
+// Failure: values that do not fit their columns and keys longer than the given memory throw Error
+// invalid_argument. Bytes to decode may be hostile: the fault is returned.
 // Thread-safety: immutable. Encoding does not allocate.
 #pragma once
 
@@ -31,16 +31,16 @@
 
 namespace palimpsest::engine {
 
-/// Memory that holds any key, and what is next above it.
+/// Memory for any key, and for the smallest bytes above it.
 using KeyMemory = std::array<char, kKeyBytesMax + 1>;
 
 /// Whether something can follow the columns of a key.
 enum class KeyEnd : std::uint8_t {
-  open = 1,  ///< nothing does: a text at the end lies there as it is
+  open = 1,  ///< nothing follows: a text at the end is stored as it is
   closed,
 };
 
-/// A key taken apart; used again for the next one. The values view the key and this object.
+/// A decoded key; reusable. The values view the key and this object.
 class DecodedKey {
  public:
   DecodedKey() = default;
@@ -55,41 +55,42 @@ class DecodedKey {
   friend class KeyCodec;
 
   std::vector<Value> values_;
-  std::vector<char> unescaped_;  ///< as large as the key before values view it
+  std::vector<char> unescaped_;  ///< reserved for the whole key before values view it
   ByteView rest_;
 };
 
 class KeyCodec {
  public:
-  /// The primary key of a table whose schema is valid.
+  /// The primary key of a table with a valid schema.
   explicit KeyCodec(const TableSchema& table) : KeyCodec(table, table.key, KeyEnd::open) {}
   /// Columns of a table, by name.
   KeyCodec(const TableSchema& table, std::span<const std::string> columns, KeyEnd end);
 
   [[nodiscard]] std::size_t column_count() const noexcept { return columns_.size(); }
-  /// No whole key has fewer bytes.
+  /// Every whole key has at least this many bytes.
   [[nodiscard]] std::size_t bytes_min() const noexcept;
   /// The number in the schema of each of its columns.
   [[nodiscard]] std::span<const std::size_t> columns() const noexcept { return numbers_; }
 
-  /// The first columns of a key, in the key's order: the key if these are all of them, and
-  /// otherwise what exactly the keys with these values begin with.
+  /// Encodes the first columns of a key, in the key's order. All of them: the key. Fewer: the
+  /// prefix that exactly the keys with these values have.
   [[nodiscard]] ByteView encode(std::span<const Value> first_values, std::span<char> into) const;
-  /// What exactly the keys begin with whose first columns have these values, but for the last one,
-  /// a text, which its column begins with. Throws for a column that holds no text.
+  /// The prefix of exactly those keys that have these values in their first columns, where for the
+  /// last value, a text, it suffices that its column begins with it. Throws for a column that is no
+  /// text.
   [[nodiscard]] ByteView encode_beginning(std::span<const Value> first_values,
                                           std::span<char> into) const;
-  /// A key by the values of all columns of the schema, in declared order.
+  /// A key from the values of all columns of the schema, in declared order.
   [[nodiscard]] ByteView encode_row(std::span<const Value> values, std::span<char> into) const;
-  /// The smallest bytes above all keys with these first values: where a scan of them ends. Nothing
+  /// The smallest bytes above all keys with these first values: the end of a scan of them. Nothing
   /// if no key can be above.
   [[nodiscard]] std::optional<ByteView> encode_above(std::span<const Value> first_values,
                                                      std::span<char> into) const;
 
-  /// Whether these are the bytes of a whole key, and decode() would find no fault: quickly. If not,
-  /// it may still find none.
+  /// A quick check: true only if decode() would find no fault; may be false although it would find
+  /// none.
   [[nodiscard]] bool is_surely_valid(ByteView key) const;
-  /// Why the bytes do not begin with these columns; nothing if they do and are taken apart.
+  /// Decodes these columns from the start of the bytes. Returns the fault, or nothing.
   [[nodiscard]] std::optional<std::string> decode(ByteView key, DecodedKey& decoded) const;
   /// The bytes that the columns take at the beginning of a key; nothing if they are not there.
   [[nodiscard]] std::optional<std::size_t> bytes_of(ByteView key) const noexcept;
@@ -110,12 +111,13 @@ class KeyCodec {
   std::string table_;  ///< for messages
   std::vector<ColumnDefinition> columns_;
   std::vector<std::size_t> numbers_;
-  bool open_ = false;  ///< the last column is a text that is open
-  /// Of keys that may be any bytes, if there are as many; 0: there is more to be judged.
+  bool open_ = false;  ///< the last column is an open text
+  /// The length of keys for which any bytes of that length are valid; 0: validity depends on the
+  /// bytes.
   std::size_t plain_bytes_ = 0;
 };
 
-/// The smallest bytes above all that begin with a prefix, made in its place; nothing if the prefix
+/// The smallest bytes above all that begin with a prefix, computed in place; nothing if the prefix
 /// is empty or all its bytes are FF.
 [[nodiscard]] std::optional<ByteView> successor_of_prefix(std::span<char> prefix) noexcept;
 

@@ -1,7 +1,8 @@
-// Writes keys column by column, into memory of the caller's: bytes whose memcmp order is the order
-// of the columns.
+// Writes keys column by column into the caller's memory: bytes with the memcmp order of the
+// columns.
 //
-// Who knows the columns' types calls put() with C++ values; key_codec.h does it by a schema.
+// A caller that knows the columns' types calls put() with C++ values; key_codec.h does it by a
+// schema.
 //
 // On disk, by type ("sign flipped": the top bit is inverted, so that negative numbers come first):
 //   boolean            1 byte: 0 or 1
@@ -13,10 +14,9 @@
 //   character          its length, padded with spaces
 //   varchar, bytes     closed: 00 as 00 FF, then 00 00. Open: the bytes as they are
 //   nullable           00 for null and nothing else; 01 and the value otherwise: nulls are first
-// Whether a text is open or closed is the key's matter (key_codec.h): only the last one can be
-// open.
+// The key decides whether a text is open or closed (key_codec.h): only the last one can be open.
 //
-// Failure: memory that is too short is remembered, and nothing is written behind it.
+// Failure: an overflow of the memory is noted, and nothing is written beyond its end.
 // Thread-safety: one object belongs to one thread.
 #pragma once
 
@@ -38,13 +38,13 @@ namespace palimpsest::engine {
 
 inline constexpr char kNullMark = 0x00;
 inline constexpr char kValueMark = 0x01;
-inline constexpr char kEscape = 0x00;         ///< what a zero in a closed text begins with
-inline constexpr char kEscapedZero = '\xFF';  ///< and what follows
-inline constexpr char kEndOfText = 0x00;      ///< or, behind the last byte, this
+inline constexpr char kEscape = 0x00;         ///< a zero in a closed text is written as this,
+inline constexpr char kEscapedZero = '\xFF';  ///< then this
+inline constexpr char kEndOfText = 0x00;      ///< behind the last byte: kEscape, then this
 
 namespace detail {
 
-/// The unsigned integer as wide as a number, of the same order.
+/// An unsigned integer of the number's width, with the same order.
 template <std::integral Number>
 [[nodiscard]] constexpr auto ordered(Number number) noexcept {
   using Bits = std::make_unsigned_t<Number>;
@@ -72,14 +72,14 @@ class KeyWriter {
   explicit KeyWriter(std::span<char> into) noexcept
       : begin_(into.data()), at_(into.data()), end_(into.data() + into.size()) {}
 
-  /// What was written; not a key if it has overflowed().
+  /// What was written; not a key if overflowed().
   [[nodiscard]] ByteView key() const noexcept {
     return {begin_, static_cast<std::size_t>(at_ - begin_)};
   }
   [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
 
   void put_null() noexcept { put_byte(kNullMark); }
-  /// Before the value of a nullable column.
+  /// Called before the value of a nullable column.
   void put_present() noexcept { put_byte(kValueMark); }
 
   void put(bool value) noexcept { put_byte(value ? '\1' : '\0'); }
@@ -91,13 +91,13 @@ class KeyWriter {
   }
   void put(Date date) noexcept { put(date.days_since_1970()); }
   void put(Timestamp timestamp) noexcept { put(timestamp.microseconds_since_1970()); }
-  /// The unscaled integer of a decimal of more than 18 digits; of others, as std::int64_t.
+  /// The unscaled integer of a decimal of more than 18 digits; shorter ones use std::int64_t.
   void put_wide(Int128 unscaled) noexcept {
     put(static_cast<std::int64_t>(unscaled >> 64U));
     put_big_endian(static_cast<std::uint64_t>(unscaled));
   }
 
-  /// A character column: text that is not longer than `length`.
+  /// A character column: text not longer than `length`.
   void put_padded(ByteView text, std::size_t length) noexcept {
     if (char* into = take(length)) {
       text.copy(into, length);
@@ -123,7 +123,7 @@ class KeyWriter {
   }
 
  private:
-  /// The next bytes; null if there are not so many.
+  /// The next `size` bytes; null if there are fewer.
   [[nodiscard]] char* take(std::size_t size) noexcept {
     if (static_cast<std::size_t>(end_ - at_) < size || overflowed_) [[unlikely]] {
       overflowed_ = true;

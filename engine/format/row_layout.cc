@@ -17,14 +17,14 @@ bool is_zero(ByteView bytes) noexcept {
   return std::ranges::all_of(bytes, [](char byte) { return byte == 0; });
 }
 
-/// The integer whose lowest bytes these are; zeros are above.
+/// The integer with these lowest bytes, zero-extended.
 Int128 load_integer(ByteView bytes) noexcept {
   Int128 integer = 0;
   std::memcpy(&integer, bytes.data(), std::min(bytes.size(), sizeof integer));
   return integer;
 }
 
-/// The change of a column: null if it has none.
+/// The change of a column; null if there is none.
 const ColumnChange* find_change(std::span<const ColumnChange> changes,
                                 std::size_t column) noexcept {
   const auto found = std::ranges::find(changes, column, &ColumnChange::column);
@@ -87,7 +87,7 @@ std::optional<std::size_t> RowLayout::find_column(std::string_view name) const n
 
 // Writing.
 
-/// A fixed column, and whether any column is null. The value fits.
+/// Stores a fixed column, and the null bit of any column. The value fits.
 void RowLayout::store(char* row, std::size_t column, const Value& value) const noexcept {
   const ColumnPlace& place = places_[column];
   mark_null(row, place, value.is_null());
@@ -107,7 +107,7 @@ void RowLayout::store(char* row, std::size_t column, const Value& value) const n
   }
 }
 
-/// Of the variable columns: bytes_of(column) is what each is to have.
+/// Checks the size of a row; bytes_of(column) is the new content of each variable column.
 template <class BytesOf>
 void RowLayout::require_room(const BytesOf& bytes_of) const {
   std::uint64_t size = variable_begin_;
@@ -121,7 +121,7 @@ void RowLayout::require_room(const BytesOf& bytes_of) const {
   }
 }
 
-/// Appends what is behind the fixed columns.
+/// Appends what follows the fixed columns.
 template <class BytesOf>
 void RowLayout::append_variable(std::string& row, const BytesOf& bytes_of) const {
   row.resize(variable_begin_);
@@ -195,8 +195,8 @@ void RowLayout::change(ByteView row, std::span<const ColumnChange> changes,
 
 // Reading.
 
-/// Where a variable column ends, by its number among them, from variable_begin_ on; anything in a
-/// damaged row.
+/// The end of a variable column, by its number among them, relative to variable_begin_; arbitrary
+/// in a damaged row.
 std::size_t RowLayout::end_of(ByteView row, std::size_t variable) const noexcept {
   if (variable + 1 == variable_.size()) {
     return row.size() - variable_begin_;
@@ -230,15 +230,15 @@ Value RowLayout::value(ByteView row, std::size_t column) const {
   return value_of(columns_[column].type, load_integer(row.substr(place.offset, place.width)));
 }
 
-// Judging.
+// Validating.
 
 bool RowLayout::has_unused_bits(ByteView row) const noexcept {
   return nullable_count_ % 8 != 0 &&
          static_cast<unsigned char>(row[nullable_count_ / 8]) >> nullable_count_ % 8 != 0;
 }
 
-/// Whether a fixed column is a decimal of eight bytes that has no fault: quickly. If not, it may
-/// still have none.
+/// A quick check: true only if a fixed column is a valid decimal of eight bytes; may be false
+/// although it is.
 bool RowLayout::is_plain_decimal(ByteView row, std::size_t column) const noexcept {
   const ColumnPlace& place = places_[column];
   if (place.type != ColumnType::decimal || place.width != sizeof(std::int64_t) ||

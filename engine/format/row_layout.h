@@ -1,10 +1,10 @@
-// Where the columns of a table lie in its rows: the values of the clustered tree. Key columns are
-// not in the row, they are in the key (key_codec.h).
+// The layout of a table's rows, which are the values of the clustered tree. Key columns are not in
+// the row, they are in the key (key_codec.h).
 //
-// Computed once from a schema. Fixed columns have fixed offsets, so that one is read by one load
-// and updated in place, and C++ structs are copied to and from them (palimpsest/struct_map.h).
-// The end of the last variable column is the row's end: a table with one column of bytes, never
-// null, has rows that are exactly these bytes.
+// Computed once from a schema. Fixed columns have fixed offsets, so that a column is read by one
+// load and updated in place, and C++ structs are copied to and from rows (palimpsest/struct_map.h).
+// The end of the last variable column is the row's end: the rows of a table with one column of
+// bytes, never null, are exactly these bytes.
 //
 // On disk (little-endian, nothing is aligned):
 //   0  (n + 7) / 8   nulls: bit i % 8 of byte i / 8 is set if the i-th nullable column is null; n
@@ -22,12 +22,12 @@
 //   .  rest          the bytes of the variable columns in declared order, none if null
 // The format has the version of the catalog's record (schema_format.h).
 //
-// Invariants: (1) the fixed columns of a row that fits() are within it;
-//             (2) variable columns are cut to the row, whatever its offsets say.
+// Invariants: (1) the fixed columns of a row that fits() are within it; (2) variable columns are
+// cut to the row, whatever its offsets say.
 // Failure: values that do not fit their columns, and rows of more than kRowBytesMax, throw Error
-//          invalid_argument, which names table and column, before any row is changed; what is being
-//          encoded is then no row. Rows from disk that may be damaged: fits() makes all reading
-//          safe, validate() also says whether the row is one of this table.
+// invalid_argument, naming table and column, before any row is changed; the output is undefined
+// then. For rows from disk, which may be damaged: fits() makes all reading safe, validate() also
+// checks that the row is one of this table.
 // Thread-safety: immutable.
 #pragma once
 
@@ -51,7 +51,7 @@ namespace palimpsest::engine {
 
 static_assert(std::endian::native == std::endian::little, "rows are read by plain loads");
 
-/// How a column is found.
+/// Where a column is found.
 enum class PlaceKind : std::uint8_t {
   key = 1,   ///< not in the row: `offset` is its number among the key's columns
   fixed,     ///< at byte `offset` of the row, `width` bytes long
@@ -60,7 +60,7 @@ enum class PlaceKind : std::uint8_t {
 
 inline constexpr std::uint16_t kNeverNull = 0xFFFF;
 
-/// Where one column is. Small and copied freely.
+/// The location of one column. Small and copied freely.
 struct ColumnPlace {
   std::uint32_t offset = 0;
   std::uint32_t width = 0;              ///< bytes; 0 unless fixed
@@ -78,7 +78,7 @@ struct ColumnChange {
 
 class RowLayout {
  public:
-  /// Of a schema that is valid.
+  /// The schema is valid.
   explicit RowLayout(const TableSchema& schema);
 
   /// The table's name, for messages.
@@ -92,28 +92,28 @@ class RowLayout {
   [[nodiscard]] const ColumnPlace& place(std::size_t column) const noexcept {
     return places_[column];
   }
-  /// Of the shortest row.
+  /// The size of the shortest row.
   [[nodiscard]] std::uint32_t bytes_min() const noexcept { return variable_begin_; }
-  /// Where the ends of the variable columns are, and the bytes of each.
+  /// Where the array of ends of the variable columns begins, and the bytes of each end.
   [[nodiscard]] std::uint32_t ends_begin() const noexcept { return offsets_begin_; }
   [[nodiscard]] std::uint32_t end_bytes() const noexcept { return offset_bytes_; }
 
   /// The row of these values, one for each column of the schema in declared order; those of key
-  /// columns are not looked at. Keeps the capacity of `row`.
+  /// columns are ignored. Retains the capacity of `row`.
   void encode(std::span<const Value> values, std::string& row) const {
     encode(values, in_row_, row);
   }
-  /// The same of some of the row's columns, by their numbers, all variable ones among them. The
-  /// bytes of other fixed columns are zero: whoever calls this writes them.
+  /// As above, for some of the row's columns, by their numbers, including all variable ones. The
+  /// bytes of other fixed columns are zero: the caller writes them.
   void encode(std::span<const Value> values, std::span<const std::size_t> columns,
               std::string& row) const;
 
-  /// Whether a row is long enough to be read at all: O(1), asked once for each row.
+  /// Whether a row is long enough to be read at all: O(1), called once per row.
   [[nodiscard]] bool fits(ByteView row) const noexcept { return row.size() >= variable_begin_; }
-  /// Why the bytes are no row of this table; nothing if they are one. Any bytes are safe.
+  /// Why the bytes are no row of this table; nothing if they are one. Safe for any bytes.
   [[nodiscard]] std::optional<std::string> validate(ByteView row) const;
 
-  // Reading: of a row that fits(), by the places of its columns, which are not the key's.
+  // Reading a row that fits(), by the places of columns that are not the key's:
 
   [[nodiscard]] static bool is_null(ByteView row, const ColumnPlace& place) noexcept {
     if (place.null_bit == kNeverNull) {
@@ -128,21 +128,21 @@ class RowLayout {
   }
   /// The bytes of a variable column; empty if null.
   [[nodiscard]] ByteView variable(ByteView row, const ColumnPlace& place) const noexcept;
-  /// Any column, by its number. Bytes are a view of the row. Throws corruption for a decimal of
+  /// Any column, by its number. Bytes are a view of the row. Throws corruption for a decimal with
   /// more digits than its column has.
   [[nodiscard]] Value value(ByteView row, std::size_t column) const;
 
-  // Changing: of a row that fits(). The columns are not the key's, and each is there once.
+  // Changing a row that fits(). The columns are distinct, and not the key's:
 
   /// Whether the changes can be made in place: all columns are fixed.
   [[nodiscard]] bool are_in_place(std::span<const ColumnChange> changes) const noexcept;
-  /// Makes changes that can be made in place; nothing has changed if one throws.
+  /// Makes changes that can be made in place; if it throws, nothing has changed.
   void change_in_place(ValueEditor& row, std::span<const ColumnChange> changes) const;
-  /// The row with any changes, as a new one. `changed` is neither `row` nor what values view.
+  /// Makes a new row with any changes. `changed` is neither `row` nor memory that values view.
   void change(ByteView row, std::span<const ColumnChange> changes, std::string& changed) const;
 
  private:
-  /// The bit alone.
+  /// Sets or clears the null bit only.
   static void mark_null(char* row, const ColumnPlace& place, bool null) noexcept {
     if (place.null_bit != kNeverNull) {
       const unsigned bit = 1U << place.null_bit % 8U;
@@ -168,7 +168,7 @@ class RowLayout {
   std::vector<ColumnPlace> places_;    ///< one for each column
   std::vector<std::size_t> in_row_;    ///< the numbers of the columns that are not the key's
   std::vector<std::size_t> variable_;  ///< the numbers of the variable columns
-  std::vector<std::size_t> judged_;    ///< fixed ones that do not take any bytes
+  std::vector<std::size_t> judged_;    ///< fixed columns that must be validated
   std::uint32_t nullable_count_ = 0;   ///< of columns in the row
   std::uint32_t offsets_begin_ = 0;    ///< where the array of ends begins
   std::uint32_t offset_bytes_ = 2;     ///< of each of its elements

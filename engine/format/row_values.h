@@ -1,7 +1,7 @@
-// All columns of a stored row as values, in declared order: what index entries are made of.
+// Decodes all columns of a stored row to values, in declared order: the input of index entries.
 //
-// Thread-safety: one object belongs to one thread; used again for the next row.
-// Failure: Error corruption, naming the table, for a key or a row that is none of it.
+// Thread-safety: one object belongs to one thread; reusable.
+// Failure: Error corruption, naming the table, for an invalid key or row.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace palimpsest::engine {
 
 class RowValues {
  public:
-  /// The values view the key, the row and this; valid until the next call.
+  /// The values view the key, the row and this object; valid until the next call.
   [[nodiscard]] std::span<const Value> of(const TableFormat& format, ByteView key, ByteView row);
 
  private:

@@ -13,14 +13,14 @@
 namespace palimpsest {
 namespace {
 
-/// Whether a column of a key has always the same width, and is stored as an integer or a text.
+/// Whether a key column always has the same width, and is stored as an integer or a text.
 bool is_plain_in_key(const DataType& type) noexcept {
   const bool is_small_decimal =
       type.type == ColumnType::decimal && type.precision <= engine::kDigitsOfEightBytes;
   return engine::takes_any_bytes_in_key(type) || (is_small_decimal && !type.nullable);
 }
 
-/// What is set by a function of its own.
+/// The value kind of the type, if RowWriter has a setter of its own for it; else null.
 ValueKind kind_of(const DataType& type) noexcept {
   switch (type.type) {
     case ColumnType::int8:

@@ -19,7 +19,7 @@ template <class... Arguments>
               fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-/// `of` says whose name it is.
+/// `of` names the owner of the name in errors.
 void check_name(std::string_view name, std::string_view of) {
   if (name.empty() || name.size() > kNameBytesMax) {
     refuse("{} \"{}\": a name has 1 to {} bytes, this one {}", of, name.substr(0, kNameBytesMax),
@@ -33,7 +33,7 @@ void check_name(std::string_view name, std::string_view of) {
   }
 }
 
-/// What is wrong with a column's type: nothing if it is as it must be.
+/// What is wrong with a column's type; empty if nothing is.
 std::string fault_of(const DataType& type) {
   const bool is_text = type.type == ColumnType::character || type.type == ColumnType::varchar ||
                        type.type == ColumnType::bytes;
@@ -66,7 +66,7 @@ void check_no_name_twice(std::vector<std::string_view> names, std::string_view o
   }
 }
 
-/// Judges the names of the columns that a key or an index has.
+/// Checks the column names of a key or an index.
 void check_key_columns(const TableSchema& table, std::span<const std::string> names,
                        const std::string& of) {
   if (names.empty() || names.size() > kKeyColumnsMax) {

@@ -83,7 +83,7 @@ void put_numbers(std::string& bytes, const TableSchema& table,
   }
 }
 
-/// What schemas alone cannot say: throws invalid_argument for it.
+/// Checks what schemas alone do not show; throws invalid_argument.
 void check_whole(const StoredTable& table) {
   const auto refuse_argument = [&](std::string_view what) {
     throw Error(ErrorCode::invalid_argument,
@@ -113,7 +113,7 @@ void check_whole(const StoredTable& table) {
 
 // Reading.
 
-/// Takes bytes apart; whatever is not there is corruption that names its field.
+/// Parses bytes; anything missing is corruption that names its field.
 class Reader {
  public:
   explicit Reader(ByteView bytes) noexcept : rest_(bytes) {}

@@ -1,5 +1,4 @@
-// A table's schema with those of its indexes, and the trees they lie in, as the catalog stores
-// them.
+// The catalog's record of a table: its schema, the schemas of its indexes, and their trees.
 //
 // On disk (little-endian; a name is one byte with its length and then its bytes):
 //    0  2  version        kSchemaVersion
@@ -18,8 +17,8 @@
 //    4  4  length         0 unless character, varchar or bytes
 //    8  .  name
 // then for each column of the primary key 2 bytes with its number among the columns; then each
-// index, none of whose names is there twice:
-//    0  4  tree           not 0, and like no other
+// index, with distinct names:
+//    0  4  tree           not 0, and distinct
 //    4  1  flags          bit 0: unique
 //    5  1  reserved       zero
 //    6  2  column_count   and, behind the name, 2 bytes with the number of each
@@ -27,8 +26,8 @@
 // The version is also that of the rows, keys and index entries of the table (row_layout.h,
 // key_writer.h, index_codec.h).
 //
-// Failure: Error unsupported_version, or corruption with the field that is wrong; any bytes are
-// safe. What decodes is valid, and encodes to the same bytes. Thread-safety: pure functions.
+// Failure: Error unsupported_version, or corruption naming the wrong field; safe for any bytes.
+// What decodes is valid, and encodes to the same bytes. Thread-safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +58,8 @@ struct StoredTable {
   friend bool operator==(const StoredTable&, const StoredTable&) = default;
 };
 
-/// Throws invalid_argument if a schema, the number or the names of the indexes or the trees are not
-/// valid.
+/// Throws invalid_argument if a schema, the number or the names of the indexes, or the trees are
+/// invalid.
 [[nodiscard]] std::string encode_table(const StoredTable& table);
 [[nodiscard]] StoredTable decode_table(ByteView bytes);
 

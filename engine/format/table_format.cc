@@ -13,7 +13,7 @@
 namespace palimpsest::detail {
 namespace {
 
-/// From all that the catalog says of the name, the columns and the key.
+/// A checksum of the catalog's record of the name, the columns and the key.
 LayoutNumber layout_of(const TableSchema& table) {
   const std::string text = engine::encode_table({.schema = table, .tree = TreeId{1}});
   const LayoutNumber number = checksum(std::as_bytes(std::span(text)));
@@ -34,7 +34,7 @@ bool takes_any_bytes(const DataType& type, std::size_t length) noexcept {
          type.length >= length;
 }
 
-/// Whether any bytes are a key, and any are a row: there is nothing to be looked at in either.
+/// Whether any bytes are a valid key, and any are a valid row, so that neither has to be checked.
 bool is_key_value_table(const TableSchema& table) {
   if (table.columns.size() != 2 || table.key.size() != 1) {
     return false;

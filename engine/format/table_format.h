@@ -1,8 +1,8 @@
-// How a table's rows, keys and index entries are stored, by its schemas: everything that is
-// computed from them once. What a RowView is read by.
+// How a table's rows, keys and index entries are stored: everything that is computed once from its
+// schemas. A RowView reads by it.
 //
-// In namespace detail, since the public headers name it. Made by std::make_shared only: copies of
-// rows keep it, whatever becomes of the table's definition.
+// In namespace detail, because the public headers name it. Made by std::make_shared only: copies of
+// rows share it, whatever becomes of the table's definition.
 // Thread-safety: immutable; a KeyParts belongs to one thread.
 #pragma once
 
@@ -31,10 +31,10 @@ class TableFormat : public RowFormat, public std::enable_shared_from_this<TableF
     std::vector<std::size_t> columns;  ///< their numbers in the table's schema
   };
 
-  /// Of schemas that are valid.
+  /// The schemas are valid.
   explicit TableFormat(engine::StoredTable stored);
 
-  /// For who keeps it: a RowView has but a reference.
+  /// For shared ownership: a RowView has only a reference.
   [[nodiscard]] std::shared_ptr<const TableFormat> share() const { return shared_from_this(); }
 
   [[nodiscard]] const engine::StoredTable& stored() const noexcept { return stored_; }
@@ -48,11 +48,11 @@ class TableFormat : public RowFormat, public std::enable_shared_from_this<TableF
   [[nodiscard]] std::size_t require_index(std::string_view name) const;
   /// The column's number among those of the key; nothing if it is in the row.
   [[nodiscard]] std::optional<std::size_t> key_position(std::size_t column) const noexcept;
-  /// Of a column of fixed width that is not in the key.
+  /// The place of a fixed-width column that is not in the key.
   [[nodiscard]] FixedPlace fixed_place(std::size_t column) const noexcept;
-  /// Whether a column of an index.
+  /// Whether any index has this column.
   [[nodiscard]] bool is_indexed(std::size_t column) const noexcept { return indexed_[column]; }
-  /// Whether any bytes are a key, and a row: one column each, of bytes, never null.
+  /// Whether any bytes are a valid key, and a valid row: one column each, of bytes, never null.
   [[nodiscard]] bool is_key_value() const noexcept { return key_value_; }
 
  private:
@@ -64,18 +64,17 @@ class TableFormat : public RowFormat, public std::enable_shared_from_this<TableF
   bool key_value_ = false;
 };
 
-/// A row's key taken apart, when somebody asks for a column of it first; used again for the next
-/// row.
+/// Decodes a row's key on the first request for one of its columns; reusable for the next row.
 class KeyParts {
  public:
   KeyParts() = default;
   KeyParts(const KeyParts&) = delete;
   KeyParts& operator=(const KeyParts&) = delete;
 
-  /// The next row is another one.
+  /// Called when the row changes.
   void forget() noexcept { decoded_ = false; }
-  /// The values of the key's columns, which view the key and this. Throws corruption if the bytes
-  /// are no key of the table.
+  /// The values of the key's columns, which view the key and this object. Throws corruption for an
+  /// invalid key.
   [[nodiscard]] std::span<const Value> values(const TableFormat& format, ByteView key);
 
  private:

@@ -10,8 +10,7 @@
 namespace palimpsest {
 namespace {
 
-// The calendar repeats itself after 400 years: years that <chrono> does not have are mapped to some
-// that it has.
+// The calendar repeats every 400 years: years beyond the range of <chrono> are mapped into it.
 constexpr std::int64_t kEraYears = 400;
 constexpr std::int64_t kEraDays = 146'097;
 constexpr std::int64_t kMicrosecondsPerSecond = 1'000'000;
@@ -22,7 +21,7 @@ constexpr std::int64_t floor_of_quotient(std::int64_t number, std::int64_t divis
   return number / divisor - (number % divisor < 0 ? 1 : 0);
 }
 
-/// Takes text apart from its beginning.
+/// Parses text from its beginning.
 class TextReader {
  public:
   explicit TextReader(std::string_view text) noexcept : rest_(text) {}
@@ -33,7 +32,7 @@ class TextReader {
     rest_.remove_prefix(is ? 1 : 0);
     return is;
   }
-  /// The digits that stand here, at most `max` of them: nothing if they are fewer than `min`.
+  /// The next digits, at most `max` of them; nothing if there are fewer than `min`.
   [[nodiscard]] std::optional<std::string_view> digits(std::size_t min, std::size_t max) noexcept {
     std::size_t count = 0;
     while (count < rest_.size() && count < max && rest_[count] >= '0' && rest_[count] <= '9') {
@@ -46,7 +45,7 @@ class TextReader {
     rest_.remove_prefix(count);
     return taken;
   }
-  /// The number that a few digits are.
+  /// The next digits as a number.
   [[nodiscard]] std::optional<std::int64_t> number(std::size_t min, std::size_t max) noexcept {
     const auto text = digits(min, max);
     if (!text) {
@@ -91,7 +90,7 @@ std::optional<std::int64_t> take_days(TextReader& text) noexcept {
   return day ? days_of(negative ? -*year : *year, *month, *day) : std::nullopt;
 }
 
-/// Of dates like 2026-11-23, as most are: quickly. Nothing: take_days() knows more.
+/// Quickly parses dates like 2026-11-23, as most are. Nothing: take_days() handles the rest.
 std::optional<std::int32_t> days_of_plain_date(std::string_view text) noexcept {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
     return std::nullopt;
@@ -151,7 +150,7 @@ std::optional<std::int64_t> take_time_of_day(TextReader& text) noexcept {
   return ((*hours * 60 + *minutes) * 60 + *seconds) * kMicrosecondsPerSecond + *fraction;
 }
 
-/// "." and the digits of a part of a second, without zeros at the end; nothing if it is 0.
+/// "." and the digits of a part of a second, without trailing zeros; nothing if it is 0.
 std::string text_of_fraction(std::int64_t microseconds) {
   if (microseconds == 0) {
     return {};
@@ -207,7 +206,7 @@ std::optional<Timestamp> Timestamp::parse(std::string_view text) noexcept {
 
 std::string Timestamp::text() const {
   const std::int64_t days = floor_of_quotient(microseconds_, kMicrosecondsPerDay);
-  // Not days * kMicrosecondsPerDay, which is less than the least number of the first day.
+  // Not days * kMicrosecondsPerDay, which for the first day is below the smallest number.
   const std::int64_t rest = microseconds_ % kMicrosecondsPerDay;
   const std::int64_t in_day = rest < 0 ? rest + kMicrosecondsPerDay : rest;
   const std::int64_t seconds = in_day / kMicrosecondsPerSecond;

@@ -11,8 +11,8 @@ unsigned byte_at(ByteView text, std::size_t at) noexcept {
   return static_cast<unsigned char>(text[at]);
 }
 
-/// Bytes of the character of UTF-8 that a text, not empty, begins with; 0 if it begins with none.
-/// Overlong forms and surrogates are none.
+/// Bytes of the UTF-8 character that a text, not empty, begins with; 0 if it begins with none.
+/// Overlong forms and surrogates are invalid.
 std::size_t character_bytes(ByteView text) noexcept {
   const unsigned first = byte_at(text, 0);
   if (first < 0x80) {
@@ -32,7 +32,7 @@ std::size_t character_bytes(ByteView text) noexcept {
   return none ? 0 : size;
 }
 
-/// Whether a character begins with a control character of ASCII or of U+0080 to U+009F.
+/// Whether a character is a control character of ASCII or of U+0080 to U+009F.
 bool is_control(ByteView character) noexcept {
   const unsigned first = byte_at(character, 0);
   return first < 0x20 || first == 0x7F || (first == 0xC2 && byte_at(character, 1) < 0xA0);

@@ -1,8 +1,8 @@
-// Values, keys and rows as people read them in messages: (7, "Ada", 12.50, null).
+// Values, keys and rows in printable form for messages: (7, "Ada", 12.50, null).
 //
-// Texts and bytes are in quotes, cut where they are long; what is no UTF-8 and what a terminal
-// would obey is written as \x1B.
-// Thread-safety: pure functions. Failure: none but bad_alloc; any bytes are safe.
+// Texts and bytes are in quotes, and cut if they are long; invalid UTF-8 and control characters are
+// written as \x1B.
+// Thread-safety: pure functions. Failure: only bad_alloc; safe for any bytes.
 #pragma once
 
 #include <span>
@@ -16,14 +16,14 @@
 
 namespace palimpsest::engine {
 
-/// Bytes of a text that are shown at most.
+/// Most bytes of a text that are shown.
 inline constexpr std::size_t kShownBytesMax = 100;
 
 [[nodiscard]] std::string text_of_value(const Value& value);
 [[nodiscard]] std::string text_of_values(std::span<const Value> values);
-/// Of a key as it is stored: its columns, or its bytes in quotes if it is damaged.
+/// For a stored key: its columns, or its bytes in quotes if it is damaged.
 [[nodiscard]] std::string text_of_key(const KeyCodec& codec, ByteView key);
-/// Of a key as a caller names it.
+/// For a key given by a caller.
 [[nodiscard]] std::string text_of_key(const KeyCodec& codec, const Key& key);
 
 }  // namespace palimpsest::engine

@@ -31,9 +31,8 @@ using wal::RecordRole;
                           raw(logged.record.gsn), why));
 }
 
-/// How many pages there are among some that are named again and again. Beyond the first kPages of a
-/// file, 16 GiB of 4 KiB pages, some are taken for each other: reckoned as linear counting does
-/// (Whang et al., TODS 1990).
+/// Counts distinct pages. Pages beyond the first kPages of a file, 16 GiB of 4 KiB pages, share
+/// bits with earlier ones, which is corrected as in linear counting (Whang et al., TODS 1990).
 class PageCount {
  public:
   void note(PageId page) noexcept {
@@ -74,7 +73,7 @@ class Analyser {
                   TransactionTable::Open* owner);
 
   void use(const PageRun& run, Gsn gsn) { result_.space.note(run, gsn, true); }
-  /// With what lies there already.
+  /// Takes pages into use with what is on them already.
   void adopt(const PageRun& run, Gsn gsn) {
     use(run, gsn);
     result_.ended.note(run, gsn, true);
@@ -86,7 +85,7 @@ class Analyser {
 
   const AnalysisOptions& options_;
   TransactionTable transactions_;
-  PageRanges given_up_;  ///< by transactions that have won
+  PageRanges given_up_;  ///< released by transactions that have won
   PageCount changed_;
   RecoveryAnalysis result_;
 };
@@ -171,7 +170,7 @@ void Analyser::tree_body(const LoggedRecord& logged, const wal::TransactionRecor
                        });
 }
 
-// Undoing goes backwards, so what is taken back was given up last.
+// Undo goes backwards, so the latest match is the one that is taken back.
 void take_back(std::vector<GivenUp>& given_up, const PageRun& run) {
   const auto found = std::find_if(given_up.rbegin(), given_up.rend(),
                                   [&](const GivenUp& given) { return given.run == run; });

@@ -1,8 +1,11 @@
-// What a checkpoint leaves in the log's control file for the next opening.
+// The note that a checkpoint leaves in the log's control file for the next opening.
 //
-// On disk (little-endian): 0  4 version    4  4 zero    8  8 a reading of the clock, above the GSN
-// of every record before replay's start and of every page    16  8 replayed up to: what records
-// with a GSN up to this say is on the pages and in the space map already, wherever they lie
+// On disk (little-endian):
+//   0  4  version
+//   4  4  zero
+//   8  8  clock: a reading above the GSN of every record before replay's start and of every page
+//  16  8  replayed up to: the contents of records with a GSN up to this, wherever they are, are on
+//         the pages and in the space map already
 #pragma once
 
 #include <string>

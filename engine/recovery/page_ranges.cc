@@ -26,7 +26,7 @@ void PageRanges::note(const buffer::PageRun& run, Gsn gsn, bool in_use) {
   }
 }
 
-// No range reaches across `page` afterwards.
+// Splits the range that contains `page`, so that no range extends across it.
 void PageRanges::split_at(std::uint64_t page) {
   auto behind = ranges_.upper_bound(page);
   if (behind == ranges_.begin()) {

@@ -1,11 +1,11 @@
-// What was last noted of each page of a file, by ranges of pages: a map with one entry for each
-// range that was noted at once.
+// The newest note on each page of a file, by ranges of pages: a map with one entry per range that
+// was noted at once.
 //
 // Notes come in the order of the stream, in which records of different slots are not sorted; so the
-// one with the highest GSN wins, whenever it comes. Memory is proportional to the ranges noted, and
-// never to the number of notes: each entry holds at least one page of its own.
+// note with the highest GSN wins, whenever it comes. Memory is proportional to the ranges noted,
+// and never to the number of notes: each entry has at least one page of its own.
 // Thread-safety: reading by any number of threads; writing by one, alone.
-// Failure: none but bad_alloc.
+// Failure: only bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace palimpsest::engine {
 
-/// Neighbouring pages of which the same was noted.
+/// Neighbouring pages with the same note.
 struct PageRange {
   PageId begin{};
   PageId end{};  ///< behind the last one
@@ -28,15 +28,15 @@ struct PageRange {
 
 class PageRanges {
  public:
-  /// Notes the pages of the run, but for those of which something newer was noted.
+  /// Notes the pages of the run, except those with a newer note.
   void note(const buffer::PageRun& run, Gsn gsn, bool in_use);
 
-  /// The GSN of what was noted of the page, 0 if nothing was.
+  /// The GSN of the page's note, 0 if there is none.
   [[nodiscard]] Gsn gsn_of(PageId page) const noexcept;
 
   /// Shows the ranges in ascending order.
   void visit(FunctionRef<void(const PageRange&)> show) const;
-  /// Shows the parts of `range` of which nothing newer than range.gsn was noted here.
+  /// Shows the parts of `range` without a note newer than range.gsn.
   void visit_not_newer(const PageRange& range, FunctionRef<void(const PageRange&)> show) const;
 
   [[nodiscard]] std::size_t range_count() const noexcept { return ranges_.size(); }

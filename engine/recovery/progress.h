@@ -1,7 +1,7 @@
-// How far recovery has come, told to whoever waits for a database to open.
+// The progress of recovery, reported to the caller that opens a database.
 //
-// The work of a phase is counted in bytes of the log, and what remains is estimated from the mean
-// speed of the phase so far: a guess that is right where the log is alike.
+// The work of a phase is counted in bytes of the log. The remaining time is estimated from the mean
+// speed of the phase so far, which is right if the log is uniform.
 // Thread-safety: a meter belongs to the thread that made it, which is the one that calls back.
 #pragma once
 
@@ -12,26 +12,26 @@
 namespace palimpsest::engine {
 
 enum class RecoveryPhase : std::uint8_t {
-  analysis = 1,  ///< the log is read: who lost, which pages are in use
-  redo,          ///< the log is replayed on the pages
-  undo,          ///< what unfinished transactions have left is undone; bytes of their logs
+  analysis = 1,  ///< reads the log: which transactions lost, which pages are in use
+  redo,          ///< replays the log on the pages
+  undo,          ///< undoes unfinished transactions; counts bytes of their logs
 };
 
 struct Progress {
   RecoveryPhase phase{};
   std::uint64_t bytes_done = 0;   ///< of the log, in this phase
   std::uint64_t bytes_total = 0;  ///< of this phase
-  /// Of this phase; zero when nothing is left or nothing can be said yet.
+  /// Of this phase; zero when nothing is left or there is no estimate yet.
   std::chrono::milliseconds estimated_remaining{0};
 };
 
 /// Called by one thread at a time, the one that recovers; must not throw. May be empty.
 using ProgressCallback = std::function<void(const Progress&)>;
 
-/// Longest time between two calls while a phase lasts.
+/// Longest time between two calls during a phase.
 inline constexpr std::chrono::milliseconds kProgressInterval{50};
 
-/// Calls back at the start of a phase, now and then while it lasts, and at its end.
+/// Calls back at the start of a phase, periodically while it lasts, and at its end.
 class ProgressMeter {
  public:
   ProgressMeter(const ProgressCallback& callback, RecoveryPhase phase, std::uint64_t bytes_total);

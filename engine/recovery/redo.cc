@@ -30,17 +30,18 @@ constexpr std::uint32_t kBodyMask = (std::uint32_t{1} << 31U) - 1;  ///< of Repl
 constexpr std::uint64_t kNeighbours = 64;                           ///< pages
 constexpr Gsn kEveryGsn{~std::uint64_t{0}};
 
-/// What a redo takes, and how the pages are divided.
+/// The resources of a redo, and how pages are divided among passes and workers.
 struct Plan {
   std::uint32_t page_size = 0;
   std::size_t window_bytes = 0;
   std::size_t workers = 1;
-  std::size_t frames = 0;  ///< of a worker
-  std::size_t passes = 1;  ///< of the log
+  std::size_t frames = 0;  ///< per worker
+  std::size_t passes = 1;  ///< over the log
 
-  /// What a worker has in a pass: the cells of pass p are those from p * workers on. Neighbours are
-  /// together. Multiples of the golden ratio's fraction fall into cells of equal width as evenly as
-  /// any do (Knuth, vol. 3, section 6.4): cells of contiguous pages differ by one or two extents.
+  /// The cell of a page; a cell is the share of one worker in one pass, and pass p has the cells
+  /// from p * workers on. Neighbours share a cell. Multiples of the golden ratio's fraction fall
+  /// into cells of equal width as evenly as any do (Knuth, vol. 3, section 6.4): cells of
+  /// contiguous pages differ by one or two extents.
   [[nodiscard]] std::size_t cell_of(PageId page) const noexcept {
     const std::uint64_t hash = raw(page) / kNeighbours * 0x9E3779B97F4A7C15U;
     return (hash >> 32U) * (passes * workers) >> 32U;
@@ -50,7 +51,7 @@ struct Plan {
 /// Reads the log into windows, for the pages of one pass.
 class LogFeeder {
  public:
-  /// `position`: all that passes before have read.
+  /// `position`: what all earlier passes have read together.
   LogFeeder(WindowQueue& queue, const Plan& plan, std::size_t pass, std::uint64_t position,
             ProgressMeter& meter)
       : queue_(queue),
@@ -81,8 +82,8 @@ class LogFeeder {
   ReplayWindow held_back_;  ///< while a window is exchanged for the next
   ReplayWindow* window_;
   wal::Incarnation incarnation_{};
-  Gsn stated_{};                ///< by the batch that is being read
-  Gsn complete_{};              ///< every record up to here has been read
+  Gsn stated_{};                ///< by the current batch
+  Gsn complete_{};              ///< every record up to this has been read
   std::uint64_t position_ = 0;  ///< in the log
 };
 
@@ -104,8 +105,8 @@ void LogFeeder::read(const wal::LogReader& reader) {
   let_go(kEveryGsn);
 }
 
-// All of the batches before has been read. Clocks restart above everything seen, so what an older
-// incarnation wrote comes before all of the next one.
+// The batches before have been read completely. Clocks restart above everything seen, so the
+// records of an older incarnation precede all of the next one.
 void LogFeeder::begin_batch(const LoggedRecord& logged) {
   complete_ = logged.incarnation == incarnation_ ? stated_ : kEveryGsn;
   if (window_->bytes() >= plan_.window_bytes || complete_ == kEveryGsn) {
@@ -219,7 +220,8 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-/// Makes the file as long as the log says that it was. Throws corruption if no file is.
+/// Makes the file as long as it was according to the log. Throws corruption if that exceeds any
+/// file.
 void grow(buffer::PageFile& file, std::uint64_t page_count_min) {
   if (page_count_min > buffer::kFileBytesMax / file.page_size_bytes()) {
     throw Error(ErrorCode::corruption,
@@ -236,8 +238,8 @@ Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
   check(options.workers > 0 && options.passes_max > 0, "redo has a worker, and a pass");
   Plan plan{.page_size = page_size};
   plan.window_bytes = std::clamp(options.memory_bytes / 16, kWindowBytesMin, kWindowBytesMax);
-  // The items of a window take about as much again as its bodies; and so does bringing them
-  // together by pages, of one window at a time.
+  // The items of a window take about as much memory as its bodies; so does grouping them by page,
+  // for one window at a time.
   const std::size_t windows_bytes = (2 * WindowQueue::kWindows + 1) * plan.window_bytes;
   const std::size_t frames = options.memory_bytes <= windows_bytes
                                  ? 0
@@ -245,7 +247,7 @@ Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
   const std::size_t frames_min = std::max(options.worker_pages_min, ReplayPages::kFramesMin);
   plan.workers = std::clamp(frames / frames_min, std::size_t{1}, options.workers);
   plan.frames = std::max(frames / plan.workers, ReplayPages::kFramesMin);
-  // Some cells have more pages than others: by an extent or two, or by chance.
+  // Reserve, as cells differ in pages: by an extent or two, or by chance.
   const std::size_t spared = std::clamp<std::size_t>(kNeighbours, plan.frames / 8, plan.frames / 2);
   const std::size_t pages_of_pass = plan.workers * (plan.frames - spared);
   const std::size_t passes = (analysis.pages_changed + pages_of_pass - 1) / pages_of_pass;
@@ -311,7 +313,7 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
     pass.run(reader, meter);
     pass.add_to(total);
   }
-  // Even if nothing was written: what was read may come from a redo whose process was killed.
+  // Even if nothing was written: the pages read may have been written by a redo that was killed.
   writer.harden();
   meter.finish();
   return total;

@@ -15,12 +15,12 @@ namespace palimpsest::engine {
 namespace {
 
 constexpr std::size_t kSlotsMin = 1024;
-/// Bodies of a page's records lie far apart in the window.
+/// Prefetch distance in records: the bodies of a page's records are far apart in the window.
 constexpr std::ptrdiff_t kPrefetchAhead = 8;
 constexpr std::size_t kPrefetchBodyBytes = 128;
 constexpr std::size_t kPrefetchPageBytes = std::size_t{8} << 10U;
 
-/// A body is short, and lies across the border of two lines as often as not.
+/// A body is short, and crosses a cache line as often as not.
 inline void prefetch_body(ConstBytes body) noexcept {
   const std::byte* end = body.data() + std::min(body.size(), kPrefetchBodyBytes);
   prefetch(body.data(), end);
@@ -44,7 +44,7 @@ RedoWorker::RedoWorker(const RecoveryAnalysis& analysis, buffer::PageFile& file,
 
 void RedoWorker::replay(const ReplayWindow& window, std::span<const ReplayItem> items) {
   count(items);
-  // Ascending, so that neighbours are read and written together.
+  // In ascending order, so that neighbours are read and written together.
   std::ranges::sort(touched_, {}, [&](std::uint32_t number) { return known_[number].id; });
   place(items);
   std::span<const std::uint32_t> rest(touched_);
@@ -56,7 +56,7 @@ void RedoWorker::replay(const ReplayWindow& window, std::span<const ReplayItem> 
   touched_.clear();
 }
 
-// Finds the pages of the items, and how many records each has.
+// Finds the pages of the items, and counts the records of each.
 void RedoWorker::count(std::span<const ReplayItem> items) {
   changes_ += items.size();
   numbers_.resize(items.size());
@@ -77,7 +77,7 @@ void RedoWorker::count(std::span<const ReplayItem> items) {
   }
 }
 
-// Puts the records where the pages before leave room for them.
+// Puts the records of each page behind those of the pages before it.
 void RedoWorker::place(std::span<const ReplayItem> items) {
   std::uint32_t end = 0;
   for (const std::uint32_t number : touched_) {
@@ -135,7 +135,8 @@ void RedoWorker::replay_group(const ReplayWindow& window, std::span<const std::u
   }
   for (const std::uint32_t number : group) {
     take_frame(known_[number]);
-    put_in_order(known_[number]);  // of all before any is applied: whose bodies come next is known
+    put_in_order(known_[number]);  // of all pages before any is applied, so that the next bodies
+                                   // are known
   }
   pages_.load_group();
   for (std::size_t at = 0; at < group.size(); ++at) {
@@ -154,7 +155,7 @@ void RedoWorker::take_frame(Page& page) {
   }
   page.frame = pages_.take(page.id, !page.formatted);
   if (page.formatted) {
-    // Older than any record.
+    // Zero the header, so that the page is older than any record.
     std::memset(pages_.image(page.frame).data(), 0, sizeof(buffer::PageHeader));
   }
 }
@@ -164,8 +165,7 @@ void RedoWorker::prefetch_page(const Page& page) const noexcept {
   prefetch(image.data(), image.data() + std::min(image.size(), kPrefetchPageBytes));
 }
 
-// Of the page's records, leaves those from the last one on that gives it new content, in the order
-// of their GSNs.
+// Sorts the page's records by GSN, and drops those before the last one that gives it new content.
 void RedoWorker::put_in_order(Page& page) noexcept {
   const std::span<ReplayRecord> records = records_of(page);
   if (!std::ranges::is_sorted(records, {}, &ReplayRecord::gsn)) {

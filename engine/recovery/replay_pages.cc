@@ -74,8 +74,8 @@ void ReplayPages::make_frames() {
   }
 }
 
-// Takes the frames behind the hand that the group does not use: clean ones as well as the dirty
-// ones of one batch.
+// Frees frames behind the hand that the group does not use: clean ones, and dirty ones up to one
+// batch.
 void ReplayPages::make_room() {
   victims_.clear();
   const std::size_t wanted = std::min(writer_.batch_pages(), frames_.size() / 2);

@@ -1,17 +1,16 @@
 // The pages that one worker of redo has in memory: a bounded number of frames, read together,
 // written in batches that no crash can tear.
 //
-// Not the buffer pool: there are no swips, no latches and no other readers, pages are dirty almost
-// all, and they leave in the order of a clock hand. A page is judged as a node when it is read,
-// since whoever applies records to it relies on that.
-// Frames that are free are taken in ascending order, and pages are written in theirs: neighbours
-// that are taken one after the other lie next to each other in memory, too, and are one transfer.
-// Invariants: (1) a page has one frame at most;
-//             (2) the frames in use since begin_group() stay.
-// I-2 (docs/invariants.md) holds of itself: what is replayed was read from a log that is durable.
-// Thread-safety: belongs to one thread; file and writer are shared by all.
-// Failure: io_error, corruption naming the page, no_space, failed; what was written stays, and
-//          redoing everything again leads to the same pages.
+// Not the buffer pool: there are no swips, latches or other readers; almost all pages are dirty;
+// and pages are evicted in the order of a clock hand. A page is validated as a node when it is
+// read, because applying records relies on that.
+// Free frames are taken in ascending order, and pages are written in theirs: neighbouring pages
+// that are taken one after the other are adjacent in memory, too, and are one transfer.
+// Invariants: (1) a page has at most one frame; (2) the frames in use since begin_group() stay.
+// I-2 (docs/invariants.md) holds by itself: what is replayed was read from a durable log.
+// Thread-safety: belongs to one thread; file and writer are shared by all workers.
+// Failure: io_error, corruption naming the page, no_space, failed. Pages written so far stay;
+// redoing everything again leads to the same pages.
 #pragma once
 
 #include <cstddef>
@@ -32,33 +31,33 @@ namespace palimpsest::engine {
 using ReplayFrame = std::uint32_t;
 inline constexpr ReplayFrame kNoReplayFrame = ~ReplayFrame{0};
 
-/// What redo lets records and images name as children: a page behind the double-write ring. Whether
-/// the file has it is judged when the child is read; an old image may name a page that a later
-/// record frees and the file no longer has.
+/// The rule for child references in records and images during redo: they name a page behind the
+/// double-write ring. Whether the file has that page is checked when the child is read: an old
+/// image may name a page that a later record frees and the file no longer has.
 [[nodiscard]] btree::SwipRule replay_swip_rule(const buffer::PageFile& file) noexcept;
 
 class ReplayPages {
  public:
   static constexpr std::size_t kFramesMin = 16;
-  /// Most pages of a group.
+  /// Maximum pages of a group.
   [[nodiscard]] std::size_t group_pages() const noexcept;
 
-  /// At most `frames_max` frames, at least kFramesMin; memory is taken as they are needed.
+  /// At most `frames_max` frames, at least kFramesMin; memory is allocated as they are needed.
   ReplayPages(buffer::PageFile& file, buffer::PageWriter& writer, std::size_t frames_max);
   ReplayPages(const ReplayPages&) = delete;
   ReplayPages& operator=(const ReplayPages&) = delete;
 
-  /// From here on frames that are taken or touched stay, until the next group: group_pages() at
-  /// most.
+  /// From here on frames that are taken or touched stay until the next group; at most
+  /// group_pages().
   void begin_group() noexcept { ++group_; }
-  /// A frame for a page that has none. What it holds is anything, until load_group() for a page
-  /// that is to be `read`. Writes other pages if no frame is free.
+  /// A frame for a page that has none. Its content is undefined; if `read`, until load_group().
+  /// Evicts other pages if no frame is free.
   [[nodiscard]] ReplayFrame take(PageId page, bool read);
   void touch(ReplayFrame frame) noexcept { frames_[frame].group = group_; }
-  /// Reads the pages of the group that are to be read, together, and judges them.
+  /// Reads the pages of the group that are to be read, together, and validates them.
   void load_group();
 
-  /// Whether the frame holds this page: frames taken for a page lose it when others need them.
+  /// Whether the frame still holds this page: it may have been evicted for another one.
   [[nodiscard]] bool holds(ReplayFrame frame, PageId page) const noexcept {
     return frame != kNoReplayFrame && frames_[frame].page == page;
   }

@@ -11,7 +11,8 @@
 namespace palimpsest::engine {
 
 void ReplayWindow::make_room(std::size_t bytes) {
-  constexpr std::size_t kBytesMax = std::numeric_limits<std::uint32_t>::max();  // as offsets say
+  constexpr std::size_t kBytesMax = std::numeric_limits<std::uint32_t>::max();  // limited by the
+                                                                                // offsets
   if (used_ + bytes > kBytesMax) {
     throw Error(ErrorCode::out_of_memory,
                 "more than 4 GiB of log without a durable GSN that covers it");
@@ -108,7 +109,7 @@ void WindowQueue::done(std::size_t worker) {
   const std::lock_guard guard(mutex_);
   ++done_[worker];
   if (const std::uint64_t count = done_by_all(); count != 0) {
-    // Not more than kWindows behind, since no more are submitted.
+    // At most kWindows behind, since no more are submitted.
     replayed_ = std::max(replayed_, positions_[(count - 1) % kWindows]);
   }
   done_changed_.notify_all();

@@ -1,19 +1,20 @@
-// A piece of the log on its way to the pages: records read from the stream, sorted out by the
-// worker that owns their page, and the queue in which they wait.
+// A window: a piece of the log on its way to the pages, with records read from the stream and
+// distributed to the workers that own their pages; and the queue in which windows wait.
 //
-// Why windows: records of different slots lie in the stream unsorted, and a page's must be redone
-// in the order of their GSNs. When a batch states the durable GSN g, every record of its
-// incarnation up to g has been read by the end of that batch; so a window is let go with what lies
-// at or below the last such g, and the rest moves on to the next window. Then no later window holds
-// anything older, and only the records of one page have to be sorted. Large windows bring many
-// records of a page together, which is what makes redo fast: its page is in the processor's cache.
+// Why windows: records of different slots are not sorted in the stream, and a page's records must
+// be redone in the order of their GSNs. When a batch states the durable GSN g, every record of its
+// incarnation up to g has been read by the end of that batch. So a window is submitted with the
+// records at or below the last such g, and the rest moves to the next window. Then no later window
+// contains anything older, and only the records within one window have to be sorted, by page. Large
+// windows bring many records of a page together, which makes redo fast: the page stays in the
+// processor's cache.
 //
-// Why threads and no task library: a page belongs to one worker for good, each worker takes the
-// windows in order, and nothing is ever handed over; there is nothing to schedule.
-// Invariants: (1) all records of a page go to one worker, window after window in rising GSNs;
-//             (2) at most kWindows windows exist, so that memory is bounded.
+// Why threads and no task library: each page belongs to one worker for good, each worker takes the
+// windows in order, and nothing is handed over; there is nothing to schedule.
+// Invariants: (1) all records of a page go to one worker, window after window in rising GSNs; (2)
+// at most kWindows windows exist, so that memory is bounded.
 // Thread-safety: the queue's functions as named, one reader and the workers. A window belongs to
-//          the reader until it is submitted, and is only read until all workers are done with it.
+// the reader until it is submitted; until all workers are done with it, it is only read.
 // Failure: the first exception of any worker ends the queue, and is thrown to the reader.
 #pragma once
 
@@ -35,8 +36,7 @@
 
 namespace palimpsest::engine {
 
-/// A record in a window, as far as one of its pages is concerned. Small, as there are many of them,
-/// and every one is moved about.
+/// A record in a window, for one of its pages. Small, because there are many, and each is moved.
 struct ReplayRecord {
   Gsn gsn{};
   std::uint32_t offset = 0;           ///< of the body, in the window
@@ -56,8 +56,8 @@ class ReplayWindow {
  public:
   explicit ReplayWindow(std::size_t workers) : items_(workers) {}
 
-  /// Copies a body; what to say in items of this window. Throws out_of_memory beyond 4 GiB: in a
-  /// log whose stated GSNs do not rise.
+  /// Copies a body; returns its offset for items of this window. Throws out_of_memory beyond 4 GiB,
+  /// which means that the log's stated GSNs do not rise.
   [[nodiscard]] std::uint32_t add_body(ConstBytes body) {
     if (body.size() > bodies_.size() - used_) [[unlikely]] {
       make_room(body.size());
@@ -72,7 +72,7 @@ class ReplayWindow {
     items_[worker].push_back(item);
     newest_gsn_ = std::max(newest_gsn_, item.record.gsn);
   }
-  /// Moves what lies above `gsn` to `next`.
+  /// Moves records above `gsn` to `next`.
   void move_above(Gsn gsn, ReplayWindow& next);
   void clear() noexcept;
 
@@ -110,36 +110,36 @@ class WindowQueue {
 
   explicit WindowQueue(std::size_t workers);
 
-  // The reader.
+  // Called by the reader:
 
-  /// An empty window, once there is one; meanwhile asks waiting() now and then. Throws what a
-  /// worker threw.
+  /// Waits for an empty window; meanwhile calls waiting() periodically. Throws what a worker threw.
   [[nodiscard]] ReplayWindow& take_free(FunctionRef<void()> waiting);
-  /// Lets the workers have the window taken last. `log_position`: up to where the log was read.
+  /// Passes the window taken last to the workers. `log_position`: the end of what was read of the
+  /// log.
   void submit(std::uint64_t log_position);
-  /// No window comes any more.
+  /// The log has ended: there are no more windows.
   void close();
-  /// Waits until all workers have finished(). Throws what a worker threw.
+  /// Waits until all workers have called finished(). Throws what a worker threw.
   void wait_finished(FunctionRef<void()> waiting);
   /// The log is replayed up to here.
   [[nodiscard]] std::uint64_t replayed() const;
 
-  // Worker `worker`.
+  // Called by worker `worker`:
 
-  /// The next window, nullptr at the end or after a failure.
+  /// The next window; nullptr at the end or after a failure.
   [[nodiscard]] const ReplayWindow* next(std::size_t worker);
   /// The worker is done with the window it got last.
   void done(std::size_t worker);
   /// The worker has nothing left to do.
   void finished();
 
-  /// Whether it was ended by a failure.
+  /// Whether a failure has ended the queue.
   [[nodiscard]] bool failed() const;
-  /// Any thread: ends everything.
+  /// Called by any thread: ends the queue.
   void fail(std::exception_ptr failure) noexcept;
 
  private:
-  [[nodiscard]] std::uint64_t done_by_all() const noexcept;  // mutex_ held
+  [[nodiscard]] std::uint64_t done_by_all() const noexcept;  // mutex_ is held
   /// Waits until `ready()`; calls waiting() without the mutex.
   template <class Ready>
   void wait_until(const Ready& ready, FunctionRef<void()> waiting);
@@ -149,7 +149,7 @@ class WindowQueue {
   std::condition_variable done_changed_;       ///< the reader waits
   // Protected by mutex_; the windows as described above:
   std::vector<ReplayWindow> windows_;
-  std::array<std::uint64_t, kWindows> positions_{};  ///< of windows submitted
+  std::array<std::uint64_t, kWindows> positions_{};  ///< of submitted windows
   std::uint64_t replayed_ = 0;
   std::uint64_t submitted_ = 0;      ///< windows so far
   std::vector<std::uint64_t> done_;  ///< by worker, windows so far

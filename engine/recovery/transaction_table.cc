@@ -127,7 +127,7 @@ std::vector<LoserTransaction> TransactionTable::losers() const {
   return losers;
 }
 
-// Invariant (2).
+// Checks invariant (2).
 void TransactionTable::require_changes(const LogName& name, const SlotLog& log) {
   const bool undone = log.open->first != wal::kNoLsn && log.open->undo_next == wal::kNoLsn;
   if (!undone && (log.open->first == wal::kNoLsn || log.open->first < log.oldest)) {

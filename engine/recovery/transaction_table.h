@@ -1,21 +1,19 @@
-// Who was active when the log ends: follows the transactions of every slot through the counted
-// records, in the order of the stream.
+// The transactions active at the end of the log: follows the transactions of every slot through the
+// counted records, in the order of the stream.
 //
-// A slot's log holds one transaction after the other, so each log of an incarnation has at most one
-// open transaction here, and memory is proportional to slots and incarnations. Changes and commits
-// do not say whose they are: a change that leads back to nothing begins a transaction, the others
-// go on with the one that is open, and a commit ends it. Compensation and the end of a rollback
-// name their transaction, since recovery writes them into another slot's log of a later
-// incarnation.
+// A slot's log contains one transaction after the other, so each log of an incarnation has at most
+// one open transaction here, and memory is proportional to slots and incarnations. Changes and
+// commits do not name their transaction: a change without a predecessor begins a transaction, other
+// changes continue the open one, and a commit ends it. Compensations and the end of a rollback name
+// their transaction, since recovery writes them into another slot's log of a later incarnation.
 //
 // A transaction that began before replay's start has ended: the start never passes the first record
-// of an active transaction, and waits until commits are durable. So such a one is followed only to
-// see that its end comes.
+// of an active transaction, and waits until commits are durable. So such a transaction is followed
+// only to check that its end comes.
 // Invariants: (1) an open transaction's undo_next is its newest change that is not undone (I-5 in
-//                 docs/invariants.md);
-//             (2) what has to be undone lies in the replay range.
+// docs/invariants.md); (2) what has to be undone lies in the replay range.
 // Thread-safety: none. Failure: Error corruption, naming incarnation, slot and LSN, for a log in
-//          which the transactions make no sense.
+// which the transactions make no sense.
 #pragma once
 
 #include <map>
@@ -32,16 +30,16 @@ namespace palimpsest::engine {
 /// A transaction that has to be rolled back.
 struct LoserTransaction {
   wal::TransactionName name;
-  /// The change to be undone next; kNoLsn: all are, and only the record that says so is missing.
+  /// The next change to undo; kNoLsn: all are undone, and only the record that says so is missing.
   Lsn undo_next{wal::kNoLsn};
-  /// Of the log that the changes lie in: where wal::LogCursor::find() may begin. kNowhere only if
-  /// nothing has to be undone.
+  /// In the log of its changes: where wal::LogCursor::find() may begin. kNowhere only if nothing
+  /// has to be undone.
   wal::StreamPosition newest_chunk = wal::kNowhere;
 
   friend bool operator==(const LoserTransaction&, const LoserTransaction&) = default;
 };
 
-/// Pages that a transaction gave up by the change with this GSN.
+/// Pages that a transaction released by the change with this GSN.
 struct GivenUp {
   buffer::PageRun run;
   Gsn gsn{};
@@ -49,22 +47,22 @@ struct GivenUp {
 
 class TransactionTable {
  public:
-  /// A transaction followed.
+  /// A transaction that is being followed.
   struct Open {
     Lsn first{wal::kNoLsn};  ///< kNoLsn: it began before replay's start
     Lsn undo_next{wal::kNoLsn};
-    std::vector<GivenUp> given_up;  ///< and not taken back by compensation
+    std::vector<GivenUp> given_up;  ///< except those taken back by compensation
   };
 
-  /// Each takes the next record that counts. The transactions are valid until the next call.
+  /// Each takes the next counted record. The returned transaction is valid until the next call.
   Open& change(const wal::LoggedRecord& logged, std::uint32_t back);
   Open& compensation(const wal::LoggedRecord& logged, const wal::CompensationPrefix& prefix);
-  /// What the transaction gave up is free once nobody can read it any more.
+  /// Returns what the transaction released: free once no reader needs it.
   std::vector<GivenUp> commit(const wal::LoggedRecord& logged);
   void rolled_back(const wal::LoggedRecord& logged, const wal::TransactionName& name);
   void system(const wal::LoggedRecord& logged) { static_cast<void>(log_of(logged)); }
 
-  /// At the end of the stream: those that have not ended, ascending.
+  /// At the end of the stream: the transactions that have not ended, in ascending order.
   [[nodiscard]] std::vector<LoserTransaction> losers() const;
 
  private:
@@ -78,13 +76,13 @@ class TransactionTable {
   };
 
   SlotLog& log_of(const wal::LoggedRecord& logged);
-  /// The open transaction of that name, which is made known if its changes lie before the start.
+  /// The open transaction of that name; creates it if its changes lie before replay's start.
   Open& named(const wal::LoggedRecord& logged, const wal::TransactionName& name);
   static void require_changes(const LogName& name, const SlotLog& log);
 
   std::map<LogName, SlotLog> logs_;
   LogName recent_name_{};
-  SlotLog* recent_ = nullptr;  ///< the records of a chunk are of one log
+  SlotLog* recent_ = nullptr;  ///< consecutive records are often of one log
 };
 
 }  // namespace palimpsest::engine

@@ -18,18 +18,18 @@
 namespace palimpsest::engine {
 namespace {
 
-/// Bytes of its slot's log that undoing may have to look at.
+/// Bytes of the loser's slot log that undo may have to read.
 std::uint64_t bytes_of(const LoserTransaction& loser) noexcept {
   return loser.undo_next == wal::kNoLsn ? 0 : raw(loser.undo_next) - raw(loser.name.first) + 1;
 }
 
-/// What the threads share.
+/// The state that the threads share.
 class Undo {
  public:
   Undo(std::span<const LoserTransaction> losers, const UndoParts& parts)
       : losers_(losers), parts_(parts), meter_(parts.progress, RecoveryPhase::undo, total()) {}
 
-  /// Undoes one after the other until none is left or one cannot be undone.
+  /// Undoes one loser after the other until none is left or one fails.
   void work() noexcept {
     try {
       run();

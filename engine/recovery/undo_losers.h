@@ -1,10 +1,10 @@
-// The last phase of recovery: undoes what unfinished transactions have left, several at a time.
+// Undo, the last phase of recovery: rolls back unfinished transactions, several at a time.
 //
 // No two losers have changed the same record, so they are undone in any order (txn/undo.h). Each
-// thread has a slot of its own. Interrupted anywhere, the next recovery goes on behind the last
-// compensation that is durable (I-5).
-// Thread-safety: nobody else uses the database. Failure: what undoing throws; the first failure
-//          ends it all.
+// thread has a slot of its own. If interrupted anywhere, the next recovery continues behind the
+// last durable compensation (I-5).
+// Thread-safety: no other thread uses the database. Failure: what undo throws; the first failure
+// ends the phase.
 #pragma once
 
 #include <cstddef>

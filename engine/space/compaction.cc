@@ -12,21 +12,21 @@ namespace palimpsest::engine {
 
 namespace {
 
-/// Rounds, each of which leaves what others have taken meanwhile behind the place where it should
+/// Maximum number of rounds; each leaves pages that were allocated meanwhile behind the intended
 /// end.
 constexpr int kRoundsMax = 16;
-/// The file may be longer than what is in use by this share of that, so that not all moves for the
-/// sake of the last few pages.
+/// The file may be longer than its contents by this share, so that not every page moves for the
+/// sake of the last few.
 constexpr std::uint64_t kSlackShare = 32;
 constexpr std::uint64_t kSlackPagesMin = 4;
-/// Pages that one transaction purges at most before it looks at the time.
+/// Most pages that one transaction purges before it checks the time.
 constexpr std::uint64_t kPurgedTogether = 256;
 constexpr std::uint32_t kLeavesTogether = 1024;
-/// Trees that can only be emptied later, for the sake of a snapshot, are left as they are after
-/// this.
+/// Waits without progress after which trees are left that can only be emptied later, because of a
+/// snapshot.
 constexpr int kFruitlessWaitsMax = 20;
 
-/// What another user of the tree would be told: the pages that are missing stay where they are.
+/// Errors that another user of the tree will meet: the pages behind them stay where they are.
 bool is_damage(const Error& error) noexcept {
   return error.code() == ErrorCode::corruption || error.code() == ErrorCode::io_error;
 }
@@ -88,7 +88,7 @@ void Compaction::tell() {
   }
 }
 
-// Those of dropped tables: their pages would be moved first and given back then.
+// Empties the trees of dropped tables, which would otherwise be moved first and freed later.
 void Compaction::empty_dropped_trees() {
   for (int fruitless = 0; parts_.store.waiting() != 0 && fruitless < kFruitlessWaitsMax;) {
     fruitless = parts_.store.await_steps([] {}) ? 0 : fruitless + 1;
@@ -96,7 +96,7 @@ void Compaction::empty_dropped_trees() {
   }
 }
 
-// What is pending comes first: more ghosts are nobody's then.
+// Deferred frees come first: afterwards more ghosts can be purged.
 void Compaction::purge_all() {
   parts_.transactions.collect_versions();
   parts_.transactions.retire_bulks();
@@ -123,7 +123,7 @@ void Compaction::purge(TreeId id) {
   }
 }
 
-// How many pages.
+// Returns the number of pages moved.
 std::uint64_t Compaction::move_all(PageId from) {
   const std::uint64_t before = report_.pages_moved;
   btree::PageMoves walk{.from = from};
@@ -164,14 +164,14 @@ void Compaction::move_root(TreeId id, btree::PageMoves& walk) {
   try {
     parts_.trees.move_root(parts_.transactions, id, walk);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::transaction_too_old) {  // else the next round does it
+    if (error.code() != ErrorCode::transaction_too_old) {  // otherwise the next round does it
       throw;
     }
   }
   report_.pages_moved += walk.moved - moved;
 }
 
-// Pages that were left may be used again, or cut off.
+// Afterwards pages that were left may be reused, or cut off.
 void Compaction::wait_for_frees() {
   static_cast<void>(parts_.transactions.free_deferred());
   parts_.transactions.cover_all_appended();
@@ -179,7 +179,7 @@ void Compaction::wait_for_frees() {
   parts_.space.complete_frees();
 }
 
-/// Of the file, header and ring included.
+/// Pages that the file should have, header and ring included.
 std::uint64_t Compaction::wanted_pages() const noexcept {
   const std::uint64_t in_use = parts_.space.counts().allocated;
   return raw(parts_.file.first_page()) + in_use + std::max(in_use / kSlackShare, kSlackPagesMin);
@@ -194,7 +194,7 @@ std::uint64_t Compaction::in_use_behind(std::uint64_t page) const noexcept {
   return count;
 }
 
-// Those that somebody can use: one that is being made may yet be undone.
+// Only usable trees: a tree that is being made may yet be undone.
 std::vector<TreeId> Compaction::tree_ids() const {
   std::vector<TreeId> ids;
   for (const TreeCatalog::Entry& entry : parts_.trees.entries()) {

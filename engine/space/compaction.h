@@ -11,19 +11,19 @@
 // yet, and a tree's pages behind one that cannot be read. What of them lies behind the place is
 // counted (CompactionReport).
 //
-// Beside others. Transactions and bulks go on: a step latches a page and its parent, and is refused
-// nothing but by memory, space of the log, or a page that is being written, which is left for the
-// next round. Nothing is cut off while a backup is made, which reads pages by their ids; pages may
-// move meanwhile. A checkpoint sees a move as any change of two pages.
-// Crash: each move is whole or has not happened. A page that is cut off was free by a record that
-// was durable, and by the log's last word on it; a replay that meets older records of it makes the
-// file longer again only as far as the log says that pages are in use (SpaceMap::recover()).
+// Concurrency: transactions and bulks continue. A step latches a page and its parent; it fails only
+// for lack of memory or log space, or for a page that is being written, which is left for the next
+// round. Nothing is cut off during a backup, which reads pages by their ids; pages may move
+// meanwhile. A checkpoint sees a move as any change of two pages.
+// Crash: each move is complete or has not happened. A page that is cut off was freed by a durable
+// record, which is the log's last record on it. A replay of older records of the page makes the
+// file longer again only as far as pages are in use according to the log (SpaceMap::recover()).
 //
-// Latching: none of its own; called with no latch held. It waits for the log and for pages.
-// Thread-safety: one run at a time; the owner sees to that.
+// Latching: none of its own; called with no latch held. Waits for the log and for pages.
+// Thread-safety: one run at a time, which the owner ensures.
 // Failure: Error no_space (of the log), io_error, failed, out_of_memory, and what `progress`
-//          throws: what was moved until then stays moved. Corruption in a tree is not reported
-//          here: the pages behind it stay where they are.
+// throws: pages moved until then stay moved. Corruption in a tree is not reported here: the pages
+// behind it stay where they are.
 #pragma once
 
 #include <cstdint>
@@ -53,13 +53,13 @@ struct CompactedParts {
   txn::Transactions& transactions;
   TreeCatalog& trees;
   TreePool& store;
-  /// Cuts the free end of the file off, if there are so many pages and nobody copies the file; how
-  /// many it cut.
+  /// Cuts off the free end of the file, if it has at least `pages_min` pages and no backup copies
+  /// the file; returns the number of pages cut.
   std::function<std::uint64_t(std::uint64_t pages_min)> cut_tail;
 };
 
-/// Calls step(context) in a transaction of its own; true, to be called again, also if that was to
-/// end because others wait for the log.
+/// Calls step(context) in a transaction of its own. True if it is to be called again, also if the
+/// transaction had to end because other threads wait for the log.
 [[nodiscard]] bool in_steps(txn::Transactions& transactions,
                             FunctionRef<bool(const btree::WriteContext&)> step);
 
@@ -68,7 +68,7 @@ class Compaction {
   Compaction(CompactedParts parts, const CompactionOptions& options)
       : parts_(std::move(parts)), options_(options) {}
 
-  /// What was removed, and is not purged, stays where it is: its leaves are not read for that.
+  /// Skips purging: removed records stay where they are, and their leaves are not read.
   void leave_ghosts() noexcept { leaves_ghosts_ = true; }
   CompactionReport run();
 
@@ -89,7 +89,7 @@ class Compaction {
   const CompactionOptions& options_;
   bool leaves_ghosts_ = false;
   CompactionReport report_;
-  std::uint64_t pages_to_move_ = 0;  ///< as it was known when the round began
+  std::uint64_t pages_to_move_ = 0;  ///< as known at the start of the round
 };
 
 }  // namespace palimpsest::engine

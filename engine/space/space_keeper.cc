@@ -14,15 +14,16 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kPauseBetween = std::chrono::milliseconds(500);
-/// After a step it sleeps so many times as long as that took.
+/// After a step it sleeps this many times as long as the step took.
 constexpr int kRestShare = 3;
-/// What was removed of a tree before all of its leaves are looked at: this share, and so much.
+/// Walks through all leaves of a tree when this share of it, and this many bytes, have been
+/// removed.
 constexpr std::uint64_t kGhostShare = 8;
 constexpr std::uint64_t kGhostBytesMin = std::uint64_t{1} << 20U;
-/// What must be free before pages are moved for it: this share of the file, and so much.
+/// Moves pages when this share of the file, and this many bytes, are free.
 constexpr std::uint64_t kFreeShare = 2;
 constexpr std::uint64_t kFreeBytesMin = std::uint64_t{8} << 20U;
-/// Pages in use that come and go between two looks without anything having changed.
+/// Up to this share of the pages in use may change between two looks without counting as a change.
 constexpr std::uint64_t kChangeShare = 16;
 constexpr std::uint64_t kPurgedTogether = 256;
 constexpr std::uint32_t kLeavesTogether = 512;
@@ -30,7 +31,7 @@ constexpr std::uint32_t kLeavesTogether = 512;
 /// Ends a compaction.
 struct Stopped {};
 
-/// Whether so much of the tree was removed and is still there; that is counted anew then.
+/// Whether this much of the tree was removed and not purged; if so, counting starts again.
 bool is_worth_walking(const btree::BTree& tree) {
   const std::uint64_t leaves = tree.structure().approximate_leaves();
   return tree.dead().take(leaves * tree.descent().page_size() / kGhostShare);
@@ -72,7 +73,7 @@ bool SpaceKeeper::try_step() noexcept {
     return step();
   } catch (const Stopped&) {
     return false;
-  } catch (const std::exception&) {  // whoever writes next hears why
+  } catch (const std::exception&) {  // the next writer meets the same error
     return false;
   }
 }
@@ -85,8 +86,8 @@ bool SpaceKeeper::step() {
   return compact() || has_cut || has_purged;
 }
 
-// A transaction that has removed something and has not ended began before the moment that is noted:
-// the clock is raised above all that was appended.
+// A transaction that has removed something and has not ended began before the noted moment: the
+// clock is raised above everything appended.
 void SpaceKeeper::note_ghost_leaf() {
   for (const TreeId id : parts_.trees.with_dead(kGhostBytesMin)) {
     const btree::BTree* const tree = parts_.trees.find(id);
@@ -169,7 +170,7 @@ void SpaceKeeper::rest_after(SteadyClock::time_point begun) {
   }
 }
 
-// False: it is to stop.
+// False if the thread is to stop.
 bool SpaceKeeper::sleep(SteadyClock::duration pause) {
   std::unique_lock lock(mutex_);
   wake_.wait_for(lock, pause, [this] { return stopping_; });

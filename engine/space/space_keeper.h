@@ -1,23 +1,23 @@
-// Gives the space of the page file back in the background, without a call of anybody.
+// Returns unused space of the page file in the background, without any call.
 //
-// What is removed leaves ghosts, which go when their leaf is written to again; nobody may ever do
-// that. So it looks now and then
-//   - which trees have had so much removed that nothing has been purged of (BTree::dead()) that
-//     walking through all of their leaves is worth it: an eighth of the tree, and a MiB at least.
-//     When everybody who may have seen what was removed by then has ended, it purges them, some
-//     leaves at a time, and pauses three times as long as each step took;
-//   - whether a long end of the file is free, and has been at the look before: it cuts it off, but
-//     for what the file would grow by at once;
-//   - whether most of the file is free, and nothing much has changed for a while: it moves pages
-//     down as Database::compact() does, at the same leisure, and does not try again before as much
-//     again has become free.
-// Rejected: walking all the time, which reads leaves that nobody needs; doing it within the calls
-// that remove, which are to be short (decision 049).
+// A removed record leaves a ghost, which is purged when its leaf is written to again; that may
+// never happen. So the keeper looks periodically:
+// - which trees have had so much removed, and not purged (BTree::dead()), that walking through all
+//   of their leaves is worth it: an eighth of the tree, and at least 1 MiB. When every transaction
+//   that may have seen the removed records has ended, it purges them, some leaves at a time, and
+//   pauses three times as long as each step took;
+// - whether a long end of the file is free, and was at the previous look: it cuts the end off,
+//   except what the file would grow by at once;
+// - whether most of the file is free, and little has changed for a while: it moves pages down as
+//   Database::compact() does, at the same pace, and does not try again before as much again has
+//   become free.
+// Rejected: walking all the time, which reads leaves that are not needed; purging within the calls
+// that remove records, which are to be short (decision 049).
 //
 // Latching: a mutex to sleep on. A thread of its own, if it is started.
-// Thread-safety: step() from one thread at a time, and nobody's while the background works.
-// Failure: what could not be done is tried again later; what is damaged is left to whoever reads
-// it.
+// Thread-safety: step() from one thread at a time, and not while the background thread works.
+// Failure: what failed is tried again later; the keeper passes over damaged pages, which the next
+// reader reports.
 #pragma once
 
 #include <chrono>
@@ -33,17 +33,17 @@ namespace palimpsest::engine {
 
 class SpaceKeeper {
  public:
-  /// All outlive it.
+  /// All references outlive this.
   explicit SpaceKeeper(CompactedParts parts) : parts_(std::move(parts)) {}
-  /// Stops.
+  /// Stops the thread.
   ~SpaceKeeper();
   SpaceKeeper(const SpaceKeeper&) = delete;
   SpaceKeeper& operator=(const SpaceKeeper&) = delete;
 
-  /// In the background until stop(). May be started again.
+  /// Runs in the background until stop(). May be started again.
   void start();
   void stop() noexcept;
-  /// Looks once, and does what there is to do; whether that was anything.
+  /// Looks once, and does what is due; returns whether anything was.
   bool step();
 
  private:
@@ -58,12 +58,12 @@ class SpaceKeeper {
   bool sleep(std::chrono::steady_clock::duration pause);
 
   const CompactedParts parts_;
-  /// Trees to be walked through, and when that was found.
+  /// Trees to be walked through, and the clock when that was found.
   std::map<TreeId, Gsn> dead_;
-  // What the look before has found:
+  // Findings of the previous look:
   std::uint64_t tail_before_ = 0;
   std::uint64_t in_use_before_ = 0;
-  /// Pages in use when moving them was tried last; 0: it was not.
+  /// Pages in use when moving pages was last tried; 0: never.
   std::uint64_t compacted_at_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -107,7 +107,7 @@ std::optional<ByteView> KeySpace::above_whole(ByteView key, KeyMemory& into) con
     into[key.size()] = '\0';
     return ByteView(into.data(), key.size() + 1);
   }
-  return successor_of_prefix(std::span(into).first(key.size()));  // nothing is longer
+  return successor_of_prefix(std::span(into).first(key.size()));  // no key is longer
 }
 
 std::optional<ByteView> KeySpace::above(const Key& key, KeyMemory& into) const {
@@ -121,7 +121,7 @@ std::optional<ByteView> KeySpace::above(const Key& key, KeyMemory& into) const {
   }
   const std::size_t size = first.size();
   const auto next = codec_->encode_above(key.values(), into);
-  // An open text is followed by itself and a zero, unless it is as long as keys can be.
+  // An open text is followed by itself and a zero, unless it has the maximum length of keys.
   return next && next->size() > bytes_max_ ? successor_of_prefix(std::span(into).first(size))
                                            : next;
 }

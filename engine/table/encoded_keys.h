@@ -1,14 +1,14 @@
-// Keys and ranges of the caller as the bytes that trees are searched by: of a table, and of the
-// columns of an index.
+// Encodes the caller's keys and ranges to the bytes that trees are searched by: of a table, and of
+// the columns of an index.
 //
-// A bound of a range may be the first columns of a key; then it stands for all keys that begin with
-// them. Keys that are encoded already are taken as they are, once it is clear that they are whole;
+// A bound of a range may be the first columns of a key; then it stands for all keys with these
+// columns. Keys that are already encoded are used as they are, after a check that they are whole;
 // as a bound, bytes that are no whole key stand for all keys that begin with them. An index takes
-// values only: what RowView::key_bytes() shows is no key of it.
+// values only: RowView::key_bytes() is no key of it.
 //
 // Failure: Error invalid_argument, naming table (and index) and limit, for too many or too few
-//          values, values that do not fit, keys that are empty or longer than pages allow, and
-//          encoded bytes that are no key.
+// values, values that do not fit, keys that are empty or longer than pages allow, and encoded bytes
+// that are no key.
 // Thread-safety: immutable. Nothing allocates.
 #pragma once
 
@@ -27,10 +27,10 @@
 
 namespace palimpsest::engine {
 
-/// Whose keys they are, and in which tree.
+/// The keys of a table or of an index, and their tree.
 class KeySpace {
  public:
-  /// A table's primary keys. The format outlives it.
+  /// A table's primary keys. The format outlives this.
   KeySpace(const TableFormat& format, const btree::BTree& rows) noexcept
       : format_(&format),
         codec_(&format.keys()),
@@ -39,24 +39,25 @@ class KeySpace {
   /// The columns of an index, by its number.
   KeySpace(const TableFormat& format, std::size_t index, const btree::BTree& entries) noexcept;
 
-  /// Longest key of the tree.
+  /// The longest key of the tree.
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
 
   /// Throws unless these bytes are a key with all its columns.
   void require_whole(ByteView encoded) const;
-  /// Throws for bytes that are too many, or none.
+  /// Throws if there are too many bytes, or none.
   void require_length(std::size_t bytes) const;
-  /// A key with all its columns: lies in `into`, or is what the caller gave.
+  /// A key with all its columns, in `into` or as given by the caller.
   [[nodiscard]] ByteView whole(const Key& key, KeyMemory& into) const;
-  /// The primary key of a row by the values of all columns of the table, in declared order.
+  /// A row's primary key from the values of all columns of the table, in declared order.
   [[nodiscard]] ByteView whole_of_row(std::span<const Value> values, KeyMemory& into) const;
-  /// What exactly the keys with these first columns begin with: the least bytes that they can be.
+  /// The prefix of exactly the keys with these first columns: their lower bound.
   [[nodiscard]] ByteView first_columns(const Key& key, KeyMemory& into) const;
-  /// What keys begin with whose last column here begins with that text (Range::starts_with()).
+  /// The prefix of keys in which the last given column begins with the given text
+  /// (Range::starts_with()).
   [[nodiscard]] ByteView beginning(const Key& key, KeyMemory& into) const;
-  /// The least bytes above all keys with these first columns; nothing if no key can be above.
+  /// The smallest bytes above all keys with these first columns; nothing if no key can be above.
   [[nodiscard]] std::optional<ByteView> above(const Key& key, KeyMemory& into) const;
-  /// The least bytes above one whole key.
+  /// The smallest bytes above one whole key.
   [[nodiscard]] std::optional<ByteView> above_whole(ByteView key, KeyMemory& into) const noexcept;
 
  private:
@@ -78,7 +79,7 @@ class EncodedRange {
   EncodedRange(const EncodedRange&) = delete;
   EncodedRange& operator=(const EncodedRange&) = delete;
 
-  /// Of no keys if its upper bound is not above the lower one.
+  /// Empty if its upper bound is not above the lower one.
   [[nodiscard]] const btree::KeyRange& keys() const noexcept { return keys_; }
 
  private:

@@ -47,7 +47,7 @@ bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept
   });
 }
 
-// The values fit their columns: all that can be wrong with a key is its length.
+// The values fit their columns, so only the key's length can be wrong.
 IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
                     std::span<const Value> values, ByteView primary_key, KeyMemory& into) {
   const TableFormat& format = *definition.format;
@@ -70,7 +70,7 @@ IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
                fmt::format("a key of 0 bytes, keys have 1 to {}", bytes_max));
 }
 
-// The trees of indexes that a bulk has made are its own: changed as anybody changes trees.
+// Indexes that a bulk has made are trees of its own: changed without virtual versions.
 template <class Write>
 btree::WriteOutcome IndexEntries::change(std::size_t index, const Write& write) const {
   btree::BTree& tree = *definition_->indexes[index];
@@ -152,7 +152,7 @@ Outcome IndexEntries::replace(std::span<const Value> before, std::span<const Val
     const IndexEntry old_entry = encode(index, before, memory_before);
     const IndexEntry new_entry = encode(index, after, memory_after);
     if (old_entry.key == new_entry.key) {
-      continue;  // and the value is the primary key, or nothing
+      continue;  // and the value is the primary key, or empty
     }
     Outcome outcome = take(index, old_entry, before);
     if (outcome) {

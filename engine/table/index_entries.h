@@ -1,13 +1,14 @@
-// Keeps the entries of a table's indexes as its rows say, within a statement.
+// Updates the entries of a table's indexes to match a row, within a statement.
 //
-// Whoever calls has claimed the row (or has just inserted it): the entries that name its primary
-// key are his alone. Of an index that is not unique all entries do; so one that is there already,
-// or is missing, contradicts the table. An entry of a unique index may be another row's, and in
-// another transaction's hands: that is an outcome, exists or conflict, by which the statement is
-// undone.
+// The caller has claimed the row (or has just inserted it): the entries that name its primary key
+// belong to it alone. In an index that is not unique, all entries name a primary key; so one that
+// exists already, or is missing, contradicts the table. An entry of a unique index may be another
+// row's, and claimed by another transaction: then the outcome is exists or conflict, and the
+// statement is undone.
 //
 // Failure: corruption, naming table and index; invalid_argument for entries longer than keys may
-//          be. Thread-safety: belongs to one statement.
+// be.
+// Thread-safety: belongs to one statement.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +25,12 @@
 
 namespace palimpsest::engine {
 
-/// Whether two rows with the same key, which fit their table, have the same bytes in all columns of
-/// indexes.
+/// Whether two rows with the same key, which fit their table, have the same bytes in all indexed
+/// columns.
 [[nodiscard]] bool same_in_indexes(const TableFormat& format, ByteView a, ByteView b) noexcept;
 
-/// The entry of a row in an index of that number, as IndexCodec::encode() says, with a key that its
-/// tree can have; the values fit their columns. Throws invalid_argument, naming table, index and
+/// A row's entry in index number `index`, as IndexCodec::encode() says, with a key that the index's
+/// tree accepts; the values fit their columns. Throws invalid_argument, naming table, index and
 /// row.
 [[nodiscard]] IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
                                   std::span<const Value> values, ByteView primary_key,
@@ -37,7 +38,7 @@ namespace palimpsest::engine {
 
 class IndexEntries {
  public:
-  /// Of the row with this primary key.
+  /// For the row with this primary key.
   IndexEntries(const btree::WriteContext& by, const TableDefinition& definition,
                ByteView primary_key) noexcept
       : by_(&by), definition_(&definition), primary_key_(primary_key) {}
@@ -45,7 +46,7 @@ class IndexEntries {
   /// The values are those of all columns, in declared order.
   [[nodiscard]] Outcome insert(std::span<const Value> values) const;
   [[nodiscard]] Outcome remove(std::span<const Value> values) const;
-  /// Only those that differ.
+  /// Replaces only entries that differ.
   [[nodiscard]] Outcome replace(std::span<const Value> before, std::span<const Value> after) const;
 
  private:
@@ -59,7 +60,7 @@ class IndexEntries {
   [[nodiscard]] Outcome take(std::size_t index, const IndexEntry& entry,
                              std::span<const Value> values) const;
 
-  /// Calls write(const WriteContext&, BTree&) for an index, on whose behalf that is changed.
+  /// Calls write(const WriteContext&, BTree&), in the right context for this index.
   template <class Write>
   [[nodiscard]] btree::WriteOutcome change(std::size_t index, const Write& write) const;
 

@@ -16,7 +16,7 @@ KeyList::KeyList(const KeySpace& space, std::span<const Key> keys) {
   }
 }
 
-// All are copied; views are taken when the copies do not move any more.
+// Copies all keys first; views are taken when the copies do not move any more.
 void KeyList::encode(const KeySpace& space, std::span<const Key> keys) {
   std::vector<std::size_t> ends;
   ends.reserve(keys.size());

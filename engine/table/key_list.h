@@ -1,4 +1,5 @@
-// Several whole keys of the caller as the bytes that trees are searched by (encoded_keys.h).
+// Encodes several whole keys of the caller to the bytes that trees are searched by
+// (encoded_keys.h).
 //
 // Failure: as KeySpace::whole(); std::bad_alloc. Thread-safety: immutable.
 #pragma once
@@ -17,7 +18,7 @@ namespace palimpsest::engine {
 
 class KeyList {
  public:
-  /// Keys that are encoded already outlive it.
+  /// Keys that are already encoded outlive this.
   KeyList(const KeySpace& space, std::span<const Key> keys);
   KeyList(const KeyList&) = delete;
   KeyList& operator=(const KeyList&) = delete;

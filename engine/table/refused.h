@@ -1,4 +1,4 @@
-// Outcomes of writes that are not done, naming table, index and key.
+// Outcomes of failed writes, naming table, index and key.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace palimpsest::engine {
 
-/// By a row's primary key.
+/// Names a row by its primary key.
 [[nodiscard]] Outcome refused(OutcomeKind kind, const TableFormat& format, ByteView key);
-/// By the values of all columns of a row, and the index in the way.
+/// Names a row by the values of all its columns, and the index that refused it.
 [[nodiscard]] Outcome refused(OutcomeKind kind, const TableFormat& format, std::size_t index,
                               std::span<const Value> values);
 

@@ -28,7 +28,7 @@ void RowInPlace::require_undamaged() const {
   }
 }
 
-// The values fit, which was asked before: nothing throws here.
+// The values fit, which was checked before: nothing throws here.
 void ColumnsInPlace::operator()(ValueEditor& value) {
   if (begin(view_of(value))) {
     format().rows().change_in_place(value, changes_);
@@ -54,7 +54,7 @@ bool EditInPlace::is_allowed(ValueEditor& edited) {
            same_in_indexes(format(), edited.whole_before(), view_of(edited));
   }
   if (format().rows().validate(edited.whole_before())) {
-    mark_damaged();  // and not by the editor
+    mark_damaged();  // not by the editor
   }
   return false;
 }
@@ -69,7 +69,7 @@ void EditInPlace::require_done() const {
   }
 }
 
-/// The new bytes; nothing if they are none of the table's.
+/// The new bytes; nothing if they are no valid row of the table.
 std::optional<ByteView> RewriteInPlace::rewritten(ByteView row) {
   if (!begin(row)) {
     return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<ByteView> RewriteInPlace::rewritten(ByteView row) {
   return bytes;
 }
 
-/// Bytes that are longer than what a leaf holds do not lie in it.
+/// Bytes longer than any value in a leaf cannot be in the leaf, so they are not copied.
 void RewriteInPlace::keep(ByteView bytes) noexcept {
   if (bytes.size() <= kRowInLeafBytesMax) {
     memory_.assign_clamped(bytes);

@@ -1,17 +1,17 @@
-// What the caller's functions do to a row where it lies: under its leaf's exclusive latch, called
-// by BTree::modify(), which logs what they have changed. What they must not do is found there, and
-// said afterwards, when no latch is held; the statement is undone then.
+// Runs the caller's functions on a row in its leaf, under the exclusive latch; called by
+// BTree::modify(), which logs what they change. Forbidden changes are detected there, and reported
+// afterwards, when no latch is held; the statement is undone then.
 //
-// An editor (Table::modify()) sets columns, or writes any bytes. It is allowed what leaves the row
-// one of the table's, and all columns of indexes as they are; so a handle of a column that was made
-// before an index of it does no harm. Otherwise the row has its old bytes again before the latch is
-// given up. Only the plainest tables, of bytes to bytes and without an index, are not looked at.
-// What it was is kept of what may change; all of the row only if there is an index to be minded.
+// An editor (Table::modify()) sets columns, or writes any bytes. The row must stay a valid one of
+// the table, with all indexed columns unchanged; so a column handle that was made before an index
+// of that column does no harm. Otherwise the row gets its old bytes back before the latch is
+// released. Only tables of bytes to bytes without an index are not checked. The old bytes of what
+// may change are retained; those of the whole row only if there is an index.
 // A rewriter (Table::rewrite()) returns new bytes. They are stored at once if they are as long as
-// the old ones and move no index entry. Otherwise they are kept, copied if they could lie in the
-// leaf, and the caller goes on without the latch: the row is claimed by then.
+// the old ones and move no index entry. Otherwise they are retained (copied if they could be in the
+// leaf), and the statement continues without the latch: the row is claimed by then.
 //
-// Thread-safety: belongs to one statement. Nothing is allocated but the text of what is wrong.
+// Thread-safety: belongs to one statement. Only error texts are allocated.
 #pragma once
 
 #include <optional>
@@ -26,11 +26,11 @@
 
 namespace palimpsest::engine {
 
-/// What both have in common: the row they are called with, and whether they were.
+/// The common part: the row of the call, and whether the function was called.
 class RowInPlace {
  public:
   [[nodiscard]] bool was_called() const noexcept { return called_; }
-  /// The next call is for another row.
+  /// The next call is for this row.
   void turn_to(ByteView key) noexcept { key_ = key; }
 
  protected:
@@ -52,7 +52,7 @@ class RowInPlace {
   bool damaged_ = false;
 };
 
-/// Changes of fixed columns, which are in no index, and fit.
+/// Changes of fixed columns that fit and are in no index.
 class ColumnsInPlace : public RowInPlace {
  public:
   ColumnsInPlace(const TableFormat& format, ByteView key,
@@ -60,7 +60,7 @@ class ColumnsInPlace : public RowInPlace {
       : RowInPlace(format, key), changes_(changes) {}
 
   void operator()(ValueEditor& value);
-  /// Throws what went wrong.
+  /// Throws the error, if there was one.
   void require_done() const { require_undamaged(); }
 
  private:
@@ -74,7 +74,7 @@ class EditInPlace : public RowInPlace {
 
   void operator()(ValueEditor& value);
   [[nodiscard]] bool is_sound() const noexcept { return !is_damaged() && !refused_; }
-  /// Throws what went wrong.
+  /// Throws the error, if there was one.
   void require_done() const;
 
  private:
@@ -90,10 +90,9 @@ class RewriteInPlace : public RowInPlace {
       : RowInPlace(format, key), rewrite_(rewrite) {}
 
   void operator()(ValueEditor& value);
-  /// For a row that does not lie in its leaf, and stays as it is while this is used: nothing is
-  /// stored.
+  /// For a row that is not in its leaf, and does not change while this is used: stores nothing.
   void look_at(ByteView row);
-  /// Throws what went wrong.
+  /// Throws the error, if there was one.
   void require_done() const;
   [[nodiscard]] bool is_stored() const noexcept { return stored_; }
   /// If it is not stored: the new bytes, and whether they move index entries.

@@ -1,5 +1,5 @@
-// Memory for one row of any length, on the stack: only a row that no page holds is allocated. And
-// for several rows, on the heap.
+// Memory for one row of any length, on the stack (only a row too large for a page is allocated),
+// and for several rows, on the heap.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace palimpsest::engine {
 
-/// No value that lies in a leaf is longer.
+/// Upper bound of values stored in a leaf.
 inline constexpr std::size_t kRowInLeafBytesMax = btree::record_bytes_max(buffer::kPageSizeMax);
 
 class RowCopy {
@@ -41,7 +41,7 @@ class RowCopy {
   ByteView view_;
 };
 
-/// Copies of some rows, by the numbers of their keys. It may be cleared and used again.
+/// Copies of several rows, with the numbers of their keys. Reusable after clear().
 class RowCopies {
  public:
   void clear() noexcept {
@@ -52,7 +52,7 @@ class RowCopies {
     bytes_.append(row);
     rows_.push_back({.number = number, .end = bytes_.size()});
   }
-  /// Calls use(number, row) in the order in which they were added.
+  /// Calls use(number, row) in the order of add().
   template <class Use>
   void for_each(Use&& use) const {
     for (std::size_t begin = 0; const Copied& row : rows_) {

@@ -29,7 +29,7 @@ RowCursor::RowCursor(TableAccess&& access, std::optional<std::size_t> index, con
   seek_first();
 }
 
-// What is copied is confirmed after it was copied, at every step: before it is seen.
+// At every step, the copied records are confirmed after they were copied and before they are shown.
 template <class Move>
 void RowCursor::step(Way way, const Move& move) {
   row_.reset();
@@ -45,14 +45,14 @@ void RowCursor::step(Way way, const Move& move) {
   }
 }
 
-/// It was positioned: what it reads begins, or ends, there.
+/// Called when the cursor was positioned: the range that it reads begins, or ends, there.
 void RowCursor::note_from(ByteView lower, std::optional<ByteView> upper) {
   if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
     noted_ = reads->add_range(tree().id(), lower, upper);
   }
 }
 
-/// All between the position and where it was before.
+/// Adds to the read set everything between the old position and the new one.
 void RowCursor::note_read(Way way) {
   versioning::ReadSet* const reads = access_.reads();
   if (reads == nullptr) [[likely]] {
@@ -67,7 +67,7 @@ void RowCursor::note_read(Way way) {
   }
 }
 
-/// To the nearest row at or beyond the position.
+/// Moves to the nearest row at or beyond the position.
 void RowCursor::settle(Way way) {
   while (cursor_.valid()) {
     if (index_ ? read_row_of_entry() : read_row()) {
@@ -94,7 +94,7 @@ bool RowCursor::read_row() {
   return true;
 }
 
-/// The same of the row that an entry stands for.
+/// As read_row(), for the row of an entry.
 bool RowCursor::read_row_of_entry() {
   access_.confirm_index(*index_);
   const IndexCodec& codec = access_.format().indexes()[*index_].codec;
@@ -134,8 +134,8 @@ void RowCursor::seek_first() {
   seek_from(lower_);
 }
 
-// Without an upper bound the range that is read has no end; where it begins is known when the last
-// row is found, or that there is none.
+// Without an upper bound the range read has no upper end; its lower end is known when the last row
+// is found, or when there is none.
 void RowCursor::seek_last() {
   step(Way::backward, [&] {
     cursor_.seek_last();
@@ -147,7 +147,7 @@ void RowCursor::seek_last() {
   });
 }
 
-/// To the last row below that key, which lies in the range or is its upper bound.
+/// Moves to the last row below that key, which lies in the range or is its upper bound.
 void RowCursor::seek_below(ByteView upper) {
   step(Way::backward, [&] {
     note_from(upper, upper);

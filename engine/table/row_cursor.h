@@ -1,12 +1,12 @@
-// A cursor over the rows of a table, or over an index: what the public Cursor promises.
+// A cursor over the rows of a table, or over an index: implements the public Cursor.
 //
-// Records are copied in batches by the tree's cursor, within the range. Of an index these are
-// entries; the row of one is read when it is reached, and an entry whose row is gone by then is
-// passed over. A large row is read when it is reached, too.
+// The tree's cursor copies records in batches, within the range. For an index these are entries;
+// the row of an entry is read when it is reached, and an entry without a row by then is skipped. A
+// large row is read when it is reached, too.
 //
 // Latching: in a transaction, each step takes its owner latch; no latch is held between steps.
-// Failure: as TableReads; the cursor then stands on no row and can be positioned again.
-// Thread-safety: belongs to one thread; stays where it is made, for rows view it.
+// Failure: as TableReads; the cursor is then on no row and can be positioned again.
+// Thread-safety: belongs to one thread; not movable, because rows view it.
 #pragma once
 
 #include <cstddef>
@@ -25,23 +25,24 @@ namespace palimpsest::engine {
 
 class RowCursor {
  public:
-  /// Of a table. Stands on the first row of the range.
+  /// Over a table. Positioned on the first row of the range.
   RowCursor(TableAccess access, const Range& range, std::size_t rows_hint);
-  /// Of the index of that name.
+  /// Over the index of that name.
   RowCursor(TableAccess access, std::string_view index, const Range& range);
   RowCursor(const RowCursor&) = delete;
   RowCursor& operator=(const RowCursor&) = delete;
 
   [[nodiscard]] bool valid() const noexcept { return row_.has_value(); }
-  /// Of the transaction it was opened in: TableAccess::is_active(). If not, each step throws.
+  /// Whether the transaction it was opened in is active: TableAccess::is_active(). If not, each
+  /// step throws.
   [[nodiscard]] bool is_active() const noexcept { return access_.is_active(); }
-  /// Only if it is valid(); until it is moved.
+  /// Only if valid(); until the cursor moves.
   [[nodiscard]] const RowView& row() const noexcept {
     check(valid(), "a cursor that shows a row stands on one");
     return *row_;
   }
 
-  /// Only if it is valid().
+  /// Only if valid().
   void next();
   void previous();
   void seek_first();
@@ -77,7 +78,7 @@ class RowCursor {
   std::optional<std::string> upper_;
   btree::Cursor cursor_;
   versioning::ReadSet::RangeId noted_;  ///< what it has read since it was positioned
-  std::string read_;                    ///< the row it stands on, unless it lies in cursor_
+  std::string read_;                    ///< the current row, unless that is in cursor_
   KeyParts parts_;
   std::optional<RowView> row_;
 };

@@ -1,4 +1,4 @@
-// What is said of rows and indexes that are damaged: errors that name table, index and key.
+// Errors about damaged rows and indexes, naming table, index and key.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace palimpsest::engine {
 
-/// Throws corruption: a row that is none of the table.
+/// Throws corruption: the row is not a valid one of the table.
 [[noreturn]] void refuse_damaged_row(const TableFormat& format, ByteView key, std::string_view why);
 /// Throws corruption: an index contradicts its table.
 [[noreturn]] void refuse_damaged_index(const TableFormat& format, std::size_t index,
                                        std::string_view why);
 
-/// Asked for every row before anybody sees it.
+/// Called for every row before a caller sees it.
 inline void require_fitting(const TableFormat& format, ByteView key, ByteView row) {
   if (!format.rows().fits(row)) [[unlikely]] {
     refuse_damaged_row(format, key, "it is too short");

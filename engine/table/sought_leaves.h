@@ -1,8 +1,8 @@
-// Leaves that somebody will need soon: of rows of any tables, and of entries of any indexes.
+// Leaves to be prefetched: of rows of any tables, and of entries of any indexes.
 //
-// They are found by keys, or by the first columns of keys, as a range's lower bound is. Nothing is
-// read for the caller, so that nothing has to be confirmed: a tree that is not the table's any more
-// by then has leaves, too.
+// They are found by keys, or by the first columns of keys, as a range's lower bound is. The caller
+// gets no data, so nothing has to be confirmed: if a tree is not the table's any more by then,
+// leaves of that tree are prefetched in vain.
 // Failure: Error invalid_argument for what cannot begin a key. Thread-safety: one thread.
 #pragma once
 
@@ -21,10 +21,10 @@ namespace palimpsest::engine {
 class SoughtLeaves {
  public:
   void add_row(const TableDefinition& table, const Key& key);
-  /// Of the table's index of that number.
+  /// For the table's index of that number.
   void add_entry(const TableDefinition& table, std::size_t index, const Key& key);
 
-  /// Brings all of them into memory; does I/O, their reads overlapping.
+  /// Brings all leaves into memory; does I/O, with overlapping reads.
   void prefetch() const;
 
  private:

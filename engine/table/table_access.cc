@@ -22,7 +22,7 @@ TableAccess::TableAccess(txn::Transaction* in, const TableState& table, txn::Tra
   look(kept, hint);
   if (definition_ == nullptr || !rows_are_current()) [[unlikely]] {
     if (has_snapshot()) {
-      confirm_view();  // of a past that has gone it may have found another one, or none
+      confirm_view();  // if its past is gone it may have found another definition, or none
     }
   }
   if (definition_ == nullptr) [[unlikely]] {
@@ -46,7 +46,7 @@ void TableAccess::look(const TableDefinition* kept, Hint hint) {
   PALIMPSEST_SYNC_POINT("engine.definition.looked");
 }
 
-// The order: what keeps the definition and its trees is there before the call is left.
+// In this order, so that the definition and its trees are protected before the call is left.
 void TableAccess::keep() {
   if (kept_ != nullptr) {
     return;
@@ -67,7 +67,7 @@ void TableAccess::refuse_missing_index(std::string_view name) const {
               fmt::format("table \"{}\" has no index \"{}\"", table_->name(), name));
 }
 
-// Rows that are gone since then have no entry in it, and older snapshots see them.
+// Rows that were removed before `since` have no entry in the index, but older snapshots see them.
 std::size_t TableAccess::require_index(std::string_view name) const {
   const std::size_t number = format().require_index(name);
   const Gsn since = definition_->index_lives[number]->since.load(std::memory_order_relaxed);
@@ -80,13 +80,14 @@ std::size_t TableAccess::require_index(std::string_view name) const {
   return number;
 }
 
-// Its definer has dropped it before anybody else knows.
+// The first check is for the definer, which drops a table before it is gone for other transactions.
 bool TableAccess::still_has_rows() const noexcept {
   return table_->visible_to(in_) != nullptr &&
          !definition_->life->are_gone.load(std::memory_order_acquire);
 }
 
-// The same. No other definition is looked at but the definer's own, in a call of its.
+// As still_has_rows(), for an index. Only for the table's definer, in its own call, is another
+// definition examined: its own new one.
 bool TableAccess::still_has_index(std::size_t number) const noexcept {
   const IndexLife& index = *definition_->index_lives[number];
   if (!still_has_rows() || index.is_gone.load(std::memory_order_acquire)) {

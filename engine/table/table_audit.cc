@@ -22,7 +22,7 @@ namespace {
 
 using btree::BTree;
 
-/// Entries whose leaves are brought into memory at once: also the smallest pool holds these.
+/// Leaves of entries brought into memory at once: the smallest pool has room for these.
 constexpr std::size_t kLoadsAtATime = 16;
 constexpr std::size_t kRowsHint = 1000;
 
@@ -42,7 +42,7 @@ std::uint64_t count_records(const BTree& tree) {
   return records;
 }
 
-/// A row taken apart; used again for the next one.
+/// A decoded row; reusable.
 class DecodedRow {
  public:
   /// Why the bytes are no row of the table; nothing if they are one.
@@ -60,7 +60,7 @@ class DecodedRow {
                ? std::nullopt
                : std::optional<std::string>("bytes follow the columns of its key");
   }
-  /// Of the row that was decoded last; they view it.
+  /// Of the row decoded last; views of it.
   [[nodiscard]] std::span<const Value> values() const noexcept { return values_; }
 
  private:
@@ -68,15 +68,15 @@ class DecodedRow {
   std::span<const Value> values_;
 };
 
-/// Whose an entry is.
+/// How an entry relates to the rows.
 enum class Belonging : std::uint8_t {
   to_its_row = 1,
-  to_no_row,       ///< there is none of that key
-  to_damaged_row,  ///< which is a finding of its own
+  to_no_row,       ///< there is no row of that key
+  to_damaged_row,  ///< that row is a finding of its own
   to_other_values  ///< the row's entry is another one
 };
 
-/// One index beside the rows.
+/// Checks one index against the rows.
 class IndexCheck {
  public:
   IndexCheck(const TableDefinition& table, std::size_t index, std::uint64_t batch_bytes,
@@ -89,7 +89,7 @@ class IndexCheck {
         batch_bytes_(batch_bytes),
         audit_(audit) {}
 
-  /// The next row: its entry must be there.
+  /// Checks that the entry of the next row exists.
   void expect(ByteView key, std::span<const Value> values) {
     KeyMemory memory;
     std::string fault;
@@ -105,7 +105,7 @@ class IndexCheck {
     }
   }
 
-  /// After the last row.
+  /// Called after the last row.
   void finish() {
     look_up_pending();
     audit_.entries = count_records(entries_);
@@ -116,7 +116,7 @@ class IndexCheck {
 
  private:
   struct Expected {
-    std::string entry;  ///< its key
+    std::string entry;  ///< key of the entry
     std::string row;    ///< the primary key
   };
 
@@ -131,7 +131,7 @@ class IndexCheck {
     return text_of_key(codec_.columns(), key);
   }
 
-  /// The entry of a row; nothing, and why, if it can have none.
+  /// The entry of a row; nothing, with the reason in `why`, if it can have none.
   [[nodiscard]] std::optional<IndexEntry> encode(std::span<const Value> values, ByteView key,
                                                  KeyMemory& memory, std::string& why) const {
     try {
@@ -187,7 +187,7 @@ class IndexCheck {
     }
   }
 
-  /// Of an entry that names the row of that key.
+  /// The relation of an entry to the row of that key.
   [[nodiscard]] Belonging belonging(const IndexEntry& entry, ByteView key) {
     const bool may_be_key = !key.empty() && key.size() <= bytes_max_;
     if (!may_be_key || !rows_.lookup(key, row_)) {
@@ -203,7 +203,7 @@ class IndexCheck {
     return same ? Belonging::to_its_row : Belonging::to_other_values;
   }
 
-  /// All entries, one after the other: some are no row's.
+  /// Checks all entries one by one: some belong to no row.
   void judge_entries() {
     btree::Cursor cursor(entries_, kRowsHint);
     std::string value;
@@ -250,7 +250,7 @@ class IndexCheck {
   DecodedRow decoded_;
 };
 
-/// All rows, each judged and shown to the indexes.
+/// Validates all rows, and shows each to the index checks.
 void check_rows(const TableDefinition& table, std::span<const std::unique_ptr<IndexCheck>> indexes,
                 TableAudit& audit) {
   const TableFormat& format = *table.format;

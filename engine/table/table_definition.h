@@ -1,8 +1,8 @@
-// What a table is at one time: its format, the trees that its rows and its indexes' entries lie in,
-// and for whom that counts.
+// A table's definition at one time: its format, the trees of its rows and its indexes' entries, and
+// which transactions see it.
 //
-// A definition is immutable but for what becomes of it and of its trees (TreesLife, IndexLife),
-// which all definitions share that have the same trees.
+// A definition is immutable, except for the fate of its trees (TreesLife, IndexLife), which all
+// definitions with the same trees share.
 // Thread-safety: all functions, from any thread; memory: table_state.h.
 #pragma once
 
@@ -23,29 +23,29 @@
 
 namespace palimpsest::engine {
 
-/// What becomes of the trees of a definition.
+/// The fate of the trees of a definition.
 struct TreesLife {
-  /// Readers without a snapshot, of several calls or of a long one: the trees wait for them.
+  /// Readers without a snapshot, in several calls or in a long one: the trees wait for them.
   std::atomic<std::uint32_t> readers{0};
-  /// The trees are being given back, to be emptied and used for something else. Set before that:
-  /// what was read before this is found to be false was the table's.
+  /// The trees are being returned, to be emptied and reused. Set before that: if this is false,
+  /// everything read before from the trees was the table's.
   std::atomic<bool> are_gone{false};
 };
 
-/// The same of the tree of an index.
+/// The fate of an index's tree.
 struct IndexLife {
-  /// The clock when it began to count. Older snapshots see rows that have no entry in it.
+  /// The clock when the index became visible. Older snapshots see rows that have no entry in it.
   std::atomic<Gsn> since{};
   std::atomic<bool> is_gone{false};
 };
 
 struct TableDefinition;
 
-/// The place of a definition among those that its table has had.
+/// The link between the definitions that a table has had.
 class DefinitionPlace {
  public:
   DefinitionPlace() = default;
-  /// A copy has none yet.
+  /// A copy is not linked.
   DefinitionPlace(const DefinitionPlace& /*other*/) noexcept {}
   DefinitionPlace& operator=(const DefinitionPlace&) = delete;
   ~DefinitionPlace() = default;
@@ -53,7 +53,7 @@ class DefinitionPlace {
  private:
   friend class TableState;
   friend struct TableDefinition;
-  /// The one that it has replaced, of those that a snapshot may still see.
+  /// The definition that this one replaced, among those that a snapshot may still see.
   mutable std::atomic<const TableDefinition*> older_{nullptr};
 };
 
@@ -63,11 +63,11 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
   std::vector<btree::BTree*> indexes;  ///< in the order of the format's
   std::vector<std::shared_ptr<IndexLife>> index_lives;
   std::shared_ptr<TreesLife> life = std::make_shared<TreesLife>();
-  /// Not null: its rows are those of this commit status's transaction, and of later ones.
+  /// If not null: its rows are those of this commit status's transaction, and of later ones.
   std::shared_ptr<versioning::CommitStatus> commit_status;
-  /// Not none: this bulk, which changes the rows where they lie, has made the indexes from that
-  /// number on. Until it has committed nobody else finds these: it leaves no virtual versions
-  /// there.
+  /// If not kNoEpoch: this bulk, which changes the rows in place, has made the indexes from number
+  /// made_from on. Until it commits no other transaction finds them, so it leaves no virtual
+  /// versions there.
   BulkEpoch made_by = kNoEpoch;
   std::size_t made_from = 0;
   DefinitionPlace place;
@@ -76,7 +76,7 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
   [[nodiscard]] bool is_made_by(BulkEpoch bulk, std::size_t number) const noexcept {
     return bulk != kNoEpoch && bulk == made_by && number >= made_from;
   }
-  /// The indexes that come now are this bulk's.
+  /// Indexes added from now on are this bulk's.
   void begin_indexes_of(BulkEpoch bulk) noexcept {
     if (made_by != bulk) {
       made_by = bulk;
@@ -93,13 +93,13 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
     index_lives.erase(index_lives.begin() + at);
   }
 
-  /// Whether that index is one of it.
+  /// Whether that index is one of this definition's.
   [[nodiscard]] bool has(const IndexLife& index) const noexcept {
     return std::ranges::find(index_lives, &index, &std::shared_ptr<IndexLife>::get) !=
            index_lives.end();
   }
-  /// Whether it counts for a snapshot; null: for the newest. Waits while that is being decided, for
-  /// a few instructions.
+  /// Whether a snapshot sees it; null: the newest state. Waits while that is being decided, for a
+  /// few instructions.
   [[nodiscard]] bool is_seen_by(const versioning::ReadView* read_view) const noexcept {
     if (commit_status == nullptr) [[likely]] {
       return true;
@@ -117,7 +117,7 @@ struct TableDefinition : std::enable_shared_from_this<TableDefinition> {
   }
 };
 
-/// Keeps a definition in memory, not its trees.
+/// Keeps a definition in memory, but not its trees.
 using DefinitionPtr = std::shared_ptr<const TableDefinition>;
 
 }  // namespace palimpsest::engine

@@ -41,7 +41,7 @@ class RowVisit {
   }
 
  private:
-  /// Up to where the visitor has stopped it.
+  /// As walk(), and adds the range to the read set, up to where the visitor has stopped.
   void walk_and_note(const btree::KeyRange& range, versioning::ReadSet& reads) {
     const auto note = [&](ByteView lower, std::optional<ByteView> upper) {
       return reads.add_range(access_.rows().id(), lower, upper);
@@ -80,7 +80,7 @@ class RowVisit {
           [&](const btree::LeafWalk& walk) { skip_.pass(walk); });
       if (!stopped_at_large_) {
         if (!stopped_) {
-          access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
+          access_.confirm_rows();  // of a table that is gone, there was nothing to show
         }
         return;
       }
@@ -100,7 +100,7 @@ class RowVisit {
     }
   }
 
-  /// Under the leaf's latch. Whether to go on.
+  /// Called under the leaf's latch. Returns whether to go on.
   [[nodiscard]] bool visit_leaf(const btree::LeafView& leaf, btree::SlotIndex first,
                                 btree::SlotIndex last) {
     access_.confirm_rows();
@@ -121,7 +121,8 @@ class RowVisit {
     return true;
   }
 
-  /// Under the leaf's latch: which large values the visit meets next, if it goes on.
+  /// Called under the leaf's latch: collects the large values that the visit meets next, if it goes
+  /// on.
   template <class RecordAt>
   void look_ahead(btree::SlotIndex number, btree::SlotIndex end, const RecordAt& record_at) {
     for (; number < end && ahead_.size() < ahead_most_; ++number) {
@@ -131,7 +132,7 @@ class RowVisit {
       }
     }
   }
-  /// Brings them in together, twice as many each time.
+  /// Prefetches the collected values together, twice as many each time.
   void prefetch_ahead() {
     if (large_to_come_ == 0) {
       large_to_come_ = ahead_.size();
@@ -157,7 +158,7 @@ class RowVisit {
     return true;
   }
 
-  /// The row at key_, with no leaf latched. Whether to go on.
+  /// Visits the row at key_, with no leaf latched. Returns whether to go on.
   [[nodiscard]] bool visit_large() {
     prefetch_ahead();
     std::string row;
@@ -179,8 +180,8 @@ class RowVisit {
   btree::KeyBuffer key_;  ///< of the row visited last
   static constexpr std::size_t kAheadMax = 32;
   std::vector<btree::LargeValueDescriptor> ahead_;  ///< of rows of the leaf that stopped the visit
-  std::size_t ahead_most_ = 1;                      ///< who wants one row reads one
-  std::size_t large_to_come_ = 0;                   ///< rows that were read ahead
+  std::size_t ahead_most_ = 1;                      ///< a visitor that wants one row reads one
+  std::size_t large_to_come_ = 0;                   ///< prefetched rows not visited yet
   KeyParts parts_;
   btree::GhostSkip skip_;
   bool stopped_at_large_ = false;
@@ -207,8 +208,8 @@ void TableReads::show(ByteView key, ByteView bytes, ReadRow use) const {
   use(RowView(key, bytes, access_.format(), parts));
 }
 
-// Without a transaction nothing is held while the tree shows a row, and the tree's own copy will
-// do.
+// Without a transaction no latch is held while the tree shows a row, so the tree's own copy
+// suffices.
 bool TableReads::read_encoded(ByteView key, ReadRow use, btree::LastLeaf* last) const {
   const btree::BTree& rows = access_.rows();
   if (access_.transaction() == nullptr) {
@@ -259,7 +260,7 @@ std::optional<bool> TableReads::read_stable(const Key& key, ReadRow use) const {
   return is_current ? found : std::nullopt;
 }
 
-// A group of rows is copied in one call of the transaction, and shown when nothing is held.
+// Copies a group of rows in one call of the transaction, and shows them when no latch is held.
 void TableReads::read_many(std::span<const Key> keys, ReadRows use) const {
   const KeyList encoded(access_.key_space(), keys);
   RowCopies rows;
@@ -292,7 +293,7 @@ void TableReads::visit_many(std::span<const Key> keys, ReadRows visit) const {
           show(encoded.keys()[number], bytes, [&](const RowView& row) { visit(number, row); });
         },
         access_.read_view());
-    access_.confirm_rows();  // of a table that is gone, there was nothing to be shown
+    access_.confirm_rows();  // of a table that is gone, there was nothing to show
   });
 }
 

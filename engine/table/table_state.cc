@@ -7,7 +7,8 @@ namespace {
 
 using Scan = versioning::Snapshots::Scan;
 
-/// What begins to count, and what is over, of indexes that one of two definitions has.
+/// Ends the indexes of one definition that another one does not have; begin_indexes(): makes them
+/// visible.
 void end_indexes(const TableDefinition& of, const TableDefinition& but) noexcept {
   for (const auto& index : of.index_lives) {
     if (!but.has(*index)) {
@@ -27,7 +28,8 @@ void end_trees(const TableDefinition& definition) noexcept {
   definition.life->are_gone.store(true, std::memory_order_release);
 }
 
-/// Whether a snapshot sees it, or may come to. `newer`: the commit status of what has replaced it.
+/// Whether a snapshot sees `past`, or may see it later. `newer`: the commit status of its
+/// successor.
 bool is_needed(const TableDefinition& past, const versioning::CommitStatus& newer,
                const Scan& scan) {
   if (!newer.is_committed()) {
@@ -45,7 +47,7 @@ bool is_needed(const TableDefinition& past, const versioning::CommitStatus& newe
 }  // namespace
 
 // A definition that is published, or taken back, meanwhile may have been in neither place when it
-// was looked for: then what is visible has changed.
+// was looked for: then visible_to() has changed, and the search is repeated.
 const TableDefinition* TableState::past_of(const txn::Transaction* by,
                                            const versioning::ReadView* read_view) const noexcept {
   for (;;) {
@@ -75,7 +77,7 @@ void TableState::change_to(std::unique_ptr<const TableDefinition> definition) {
   }
 }
 
-// In this order: who finds the new one, and does not see it, finds the one before.
+// In this order: a reader that finds the new definition, and does not see it, finds the one before.
 void TableState::publish() noexcept {
   const TableDefinition* const changed = changed_.load(std::memory_order_relaxed);
   const TableDefinition* const before = current_.load(std::memory_order_relaxed);
@@ -110,7 +112,7 @@ void TableState::count(const TableDefinition* changed, const TableDefinition* be
   }
   const bool is_published = unpublished_ != nullptr;
   if (is_published) {
-    last_bulk_ = kNoEpoch;  // it has not been in these rows' tree
+    last_bulk_ = kNoEpoch;  // that bulk did not change the tree of these rows
   } else if (before != nullptr) {
     begin_indexes(*changed, *before, now);
   }
@@ -121,7 +123,8 @@ void TableState::count(const TableDefinition* changed, const TableDefinition* be
   }
 }
 
-// Its own trees are the catalog's to give back; those of the past go with it, whoever sees them.
+// The catalog returns the current definition's trees; past definitions go with the table, whether
+// or not a snapshot sees them.
 void TableState::drop(const TableDefinition* before) noexcept {
   current_.store(nullptr, std::memory_order_release);
   const TableDefinition* past = past_.exchange(nullptr, std::memory_order_acq_rel);
@@ -161,7 +164,7 @@ void TableState::let_go_past(const Scan& scan) noexcept {
     std::atomic<const TableDefinition*>& older = past->place.older_;
     if (is_needed(*past, *newer->commit_status, scan)) {
       link = &older;
-    } else {  // who stands on it goes on from it
+    } else {  // a reader that is at this one continues from it
       link->store(older.load(std::memory_order_relaxed), std::memory_order_release);
       leave(*past, true);
     }

@@ -26,7 +26,7 @@ namespace {
               fmt::format("table \"{}\", column \"{}\": {}", format.schema().name, column, why));
 }
 
-/// Changes that fit their columns, which are those of the row, each there once.
+/// Changes that fit their columns, which are distinct and in the row.
 std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& changes) {
   std::vector<ColumnChange> resolved;
   resolved.reserve(changes.span().size());
@@ -47,8 +47,8 @@ std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& chan
   return resolved;
 }
 
-/// Purges a leaf of this tree that the slot's transactions have filled with ghosts which nobody
-/// needs any more (versioning/ghost_hints.h), if one is known.
+/// Purges a leaf of this tree that the slot's transactions have filled with unneeded ghosts, if a
+/// hint names one (versioning/ghost_hints.h).
 void purge_hinted_ghost(const btree::WriteContext& by, btree::BTree& tree) noexcept {
   const std::optional<std::string> key = by.versions->take_ghost_hint(tree.id());
   if (!key) [[likely]] {
@@ -57,11 +57,11 @@ void purge_hinted_ghost(const btree::WriteContext& by, btree::BTree& tree) noexc
   try {
     tree.purge_ghosts(by, *key, [](const btree::LeafView&, btree::SlotIndex) { return true; });
   } catch (const std::exception&) {
-    return;  // the caller has asked for something else; if it matters, his own work will say so
+    return;  // not the caller's concern; if it matters, the call's own work meets the error
   }
 }
 
-/// The same of leaves without records that walks have met.
+/// Also purges leaves without records that scans have met.
 void clear_tree(const btree::WriteContext& by, btree::BTree& tree) noexcept {
   if (by.versions != nullptr) {
     purge_hinted_ghost(by, tree);
@@ -78,8 +78,8 @@ void clear_trees(const btree::WriteContext& by, const TableDefinition& definitio
 
 }  // namespace
 
-// The transaction has published that it changes something before it asks who changes the
-// definition: invariant (1) of table/table_state.h.
+// The transaction publishes that it changes something before it checks for a definer: invariant (1)
+// of table_state.h.
 template <class Work>
 Outcome TableWrites::statement(const Work& work) const {
   return in_->statement([&](const btree::WriteContext& by) {
@@ -104,7 +104,7 @@ Outcome TableWrites::statement(const Work& work) const {
   });
 }
 
-// One that has ended by now may be another transaction already.
+// A definer that has ended by now may be another transaction already.
 void TableWrites::note_definer() const {
   in_->note_no_conflicting_writer();
   const txn::Transaction* const definer = table_->definer();

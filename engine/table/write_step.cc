@@ -30,7 +30,7 @@ namespace {
                   text_of_key(format.keys(), key)));
 }
 
-/// All values of a row that was read, which must be one of the table.
+/// All values of a row that was read, which must be valid.
 std::span<const Value> values_of(const TableFormat& format, ByteView key, ByteView row,
                                  RowValues& memory) {
   if (const auto fault = format.rows().validate(row)) {
@@ -111,7 +111,7 @@ std::span<const Value> NewRow::values(const TableFormat& format) {
 
 // Steps
 
-/// Of a row that is not claimed.
+/// The outcome for a row that is not claimed.
 Outcome WriteStep::found(OutcomeKind kind, ByteView key) const {
   by_->note_read(rows().id(), key);
   return refused(kind, format(), key);
@@ -124,7 +124,7 @@ Outcome WriteStep::outcome_of(const btree::WriteOutcome& written, ByteView key) 
   return written.existed ? Outcome() : found(OutcomeKind::absent, key);
 }
 
-/// Nothing if the row does not lie in its leaf: `change` was not called, and nothing has happened.
+/// Nothing if the row is not in its leaf: `change` was not called, and nothing has happened.
 template <class Change>
 std::optional<btree::WriteOutcome> WriteStep::modify_in_leaf(ByteView key, Change& change) const {
   try {
@@ -137,14 +137,14 @@ std::optional<btree::WriteOutcome> WriteStep::modify_in_leaf(ByteView key, Chang
   }
 }
 
-/// From then on nobody else changes the row, nor the entries that name it.
+/// Afterwards no other transaction changes the row, nor the entries that name it.
 Outcome WriteStep::claim_and_read(ByteView key, std::string& row) const {
   Outcome claimed = outcome_of(rows().claim(*by_, key, last_), key);
   if (!claimed) {
     return claimed;
   }
   if (!rows().lookup(key, row, last_, by_->newest())) {
-    return refused(OutcomeKind::absent, format(), key);  // only if nothing is claimed, by a switch
+    return refused(OutcomeKind::absent, format(), key);  // only if claims are switched off
   }
   require_fitting(format(), key, row);
   return claimed;
@@ -297,9 +297,9 @@ Outcome WriteStep::modify(ByteView key, EditRow edit) const {
   return outcome_of(*written, key);
 }
 
-// After an edit that is refused, no other one is made.
+// After a refused edit, no further one is made.
 Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) const {
-  std::size_t next = 0;  // whose turn it is
+  std::size_t next = 0;  // the row to be edited
   bool is_editing = false;
   const auto edit_next = [&](RowEditor& row) { edit(next, row); };
   EditInPlace change(format(), {}, edit_next);
@@ -309,7 +309,7 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
       if (change.is_sound()) {
         next = number;
         change.turn_to(keys[number]);
-        is_editing = true;  // what is thrown meanwhile is the caller's
+        is_editing = true;  // errors thrown meanwhile are the caller's
         change(value);
         is_editing = false;
         next = number + 1;
@@ -317,7 +317,7 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
     });
   } catch (const Error& error) {
     if (error.code() == ErrorCode::invalid_argument && !is_editing && next < keys.size()) {
-      change.require_done();  // of a row before the large one
+      change.require_done();  // reports a row before the large one
       by_->note_read(rows().id(), keys[next]);
       refuse_large_row(format(), keys[next]);
     }
@@ -342,7 +342,7 @@ Outcome WriteStep::rewrite(ByteView key, RewriteRow rewrite) const {
     return store(key, change.kept());
   }
   std::string before;
-  outcome = claim_and_read(key, before);  // it is claimed, and nobody has changed it since
+  outcome = claim_and_read(key, before);  // it is claimed, and unchanged since
   return outcome ? replace(key, before, change.kept()) : outcome;
 }
 
@@ -373,7 +373,7 @@ Outcome WriteStep::erase(ByteView key) const {
   return outcome_of(rows().remove(*by_, key, last_), key);
 }
 
-// Entries of indexes are found by the rows: these have to be looked at.
+// With indexes, each row has to be read to find its entries.
 Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
                               std::string& next) const {
   if (by_->reads != nullptr) [[unlikely]] {
@@ -395,7 +395,7 @@ Outcome WriteStep::erase_leaves(const btree::KeyRange& range, std::uint64_t& row
   return outcome;
 }
 
-// A row that is gone by then was another's to erase.
+// A row that is gone by then was erased by another transaction.
 Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t& rows,
                                     std::string& next) const {
   constexpr std::size_t kRowsAtATime = 1000;

@@ -1,4 +1,4 @@
-// The steps of one statement on a table's rows: what TableWrites' calls are made of.
+// The steps of one statement on a table's rows, of which TableWrites composes its calls.
 //
 // Failure and order: table_writes.h. Thread-safety: belongs to one statement.
 #pragma once
@@ -23,8 +23,8 @@
 
 namespace palimpsest::engine {
 
-/// The record of a row by the values of all its columns; views of these and of the memory. Throws
-/// invalid_argument for what is no row of the table.
+/// The record of a row from the values of all its columns; views of these and of the memory. Throws
+/// invalid_argument for an invalid row.
 [[nodiscard]] btree::NewRecord record_of(const TableDefinition& definition,
                                          std::span<const Value> values, KeyMemory& key_memory,
                                          std::string& row_memory);
@@ -32,7 +32,7 @@ namespace palimpsest::engine {
 /// A row to be written, with the memory that it may need.
 class NewRow {
  public:
-  /// Both throw invalid_argument for what is no row of the table. The argument outlives it.
+  /// Both throw invalid_argument for an invalid row. The arguments outlive this.
   NewRow(const TableDefinition& definition, const Values& row);
   NewRow(const TableDefinition& definition, const EncodedRow& row);
   NewRow(const NewRow&) = delete;
@@ -49,10 +49,10 @@ class NewRow {
   RowValues decoded_;
   ByteView key_;
   ByteView bytes_;
-  std::span<const Value> values_;  ///< the caller's, if he gave any
+  std::span<const Value> values_;  ///< the caller's, if it gave any
 };
 
-/// The record of an encoded row. Throws invalid_argument for what is no row of the table.
+/// The record of an encoded row. Throws invalid_argument for an invalid row.
 [[nodiscard]] btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& row);
 
 class WriteStep {
@@ -77,8 +77,8 @@ class WriteStep {
   [[nodiscard]] Outcome modify_many(std::span<const ByteView> keys, EditRows edit) const;
   [[nodiscard]] Outcome rewrite(ByteView key, RewriteRow rewrite) const;
   [[nodiscard]] Outcome erase(ByteView key) const;
-  /// Erases some rows of the range, from its lower end on, and counts them in `rows`. Where it goes
-  /// on is in `next`; empty: that was all. A bulk counts what is erased also if this throws.
+  /// Erases some rows of the range, from its lower end on, and adds their number to `rows`. `next`:
+  /// where to continue; empty: the range is done. For a bulk, `rows` is right even if this throws.
   [[nodiscard]] Outcome erase_some(const btree::KeyRange& range, std::uint64_t& rows,
                                    std::string& next) const;
 
@@ -89,7 +89,7 @@ class WriteStep {
     return {*by_, *definition_, key};
   }
   [[nodiscard]] Outcome found(OutcomeKind kind, ByteView key) const;
-  /// Of a change of a row that should be there.
+  /// The outcome of a change of a row that should exist.
   [[nodiscard]] Outcome outcome_of(const btree::WriteOutcome& written, ByteView key) const;
   template <class Change>
   [[nodiscard]] std::optional<btree::WriteOutcome> modify_in_leaf(ByteView key,
@@ -107,7 +107,7 @@ class WriteStep {
 
   const btree::WriteContext* by_;
   const TableDefinition* definition_;
-  btree::LastLeaf* last_;  ///< of the caller: the leaf of the rows used last, or null
+  btree::LastLeaf* last_;  ///< the caller's: the leaf of the rows used last, or null
 };
 
 }  // namespace palimpsest::engine
