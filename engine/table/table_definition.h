@@ -1,7 +1,7 @@
 // A table's definition at one time: its format, the trees of its rows and its indexes' entries, and
 // which transactions see it.
 //
-// A definition is immutable, except for the commit status of its trees (TreesLife, IndexLife),
+// A definition is immutable, except for the lifetime state of its trees (TreesLife, IndexLife),
 // which all definitions with the same trees share.
 // Thread-safety: all functions, from any thread; memory: table_state.h.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace palimpsest::engine {
 
-/// The commit status of the trees of a definition.
+/// The lifetime state of a definition's trees.
 struct TreesLife {
   /// Readers without a snapshot, in several calls or in a long one: the trees wait for them.
   std::atomic<std::uint32_t> readers{0};
@@ -32,7 +32,7 @@ struct TreesLife {
   std::atomic<bool> are_gone{false};
 };
 
-/// The commit status of an index's tree.
+/// The lifetime state of an index's tree.
 struct IndexLife {
   /// The clock when the index became visible. Older snapshots see rows that have no entry in it.
   std::atomic<Gsn> since{};
