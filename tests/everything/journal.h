@@ -1,16 +1,18 @@
-// What a process that may be killed at any moment has done, kept where a kill does not reach it:
-// in memory that it shares with the process that started it.
+// The operations of a process that may be killed at any moment, recorded in memory that it shares
+// with its parent process, so that they survive a kill.
 //
 // A thread's transactions have consecutive numbers over all lives of the database. Each has a state
 // and its steps: the change of one row, of one definition. A transaction is announced before its
-// commit is called and acknowledged after that has returned; so what is acknowledged must be found,
-// what is only announced may be, and what is neither must not.
+// commit is called and acknowledged after that has returned:
+//   acknowledged           must be found
+//   announced only         may be found
+//   not even announced     must not be found
 //
 // A step names what it replaces: rows and definitions have ids that are never used twice. So steps
-// of all threads need no order among them, and two that replace the same thing are a lost update.
+// of different threads need no order, and two that replace the same thing are a lost update.
 //
 // Thread-safety: each thread writes to its own journal; steps of an announced transaction do not
-// change any more, and may be read by all.
+// change any more, and all threads may read them.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,11 +29,11 @@ namespace palimpsest::everything {
 
 inline constexpr std::uint32_t kThreads = 4;
 
-/// Of a row or a definition as one transaction has written it; 0: there is none.
+/// The id of a row or a definition as one transaction has written it; 0: there is none.
 using Id = std::uint64_t;
 inline constexpr std::int64_t kNoValue = -1;  ///< of a nullable column, none of whose values is < 0
 
-/// A row in terms of the writes that have made its parts.
+/// A row, named by the writes that have made its parts.
 struct RowState {
   Id id = 0;       ///< of the last write
   Id full_id = 0;  ///< of the last write that has set all columns
@@ -43,7 +45,7 @@ struct RowState {
   friend bool operator==(const RowState&, const RowState&) = default;
 };
 
-/// Where rows that are older than their column have its value from.
+/// The value of a column in rows that are older than it.
 enum class Fill : std::uint8_t { null = 1, constant, computed };
 
 struct Step {
@@ -103,7 +105,7 @@ struct ThreadJournal {
     const bool has_changes = !entry.is_alone || entry.steps_end != entry.steps_begin;
     return entry.fate == Fate::acknowledged && (any || entry.is_durable) && has_changes;
   }
-  /// The last one that must be found; of those acknowledged any, or those only that are durable.
+  /// The last one that must be found; of all acknowledged ones, or of the durable ones only.
   [[nodiscard]] std::uint64_t promised_last(bool any) const {
     std::uint64_t number = last();
     while (number > before && !is_promised(at(number), any)) {
@@ -126,7 +128,7 @@ inline constexpr int kBackupBegun = 1;
 inline constexpr int kBackupMade = 2;
 inline constexpr int kBackupFailed = 3;
 
-/// All that a process under test and the one that judges it have in common.
+/// All that a process under test and the one that judges it share.
 struct Shared {
   std::array<ThreadJournal, kThreads> threads;
   std::array<CallInProgress, kThreads + 1> calls;  ///< the last one: of opening, judging, closing
@@ -141,7 +143,7 @@ struct Shared {
 
   Positions found{};  ///< by the judge
 
-  /// The first one counts.
+  /// The first fault is kept.
   void fail(std::string_view text) {
     if (!is_failed.exchange(true)) {
       const std::size_t size = text.copy(failure.data(), failure.size() - 1);
@@ -150,7 +152,7 @@ struct Shared {
   }
 };
 
-/// The memory itself, of zeros; pages that nobody has touched take none.
+/// The memory itself, of zeros; pages that were never touched take none.
 class SharedMemory {
  public:
   SharedMemory() {
@@ -176,7 +178,7 @@ class SharedMemory {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-/// Names the call that a thread is in, as long as this exists; calls within calls count themselves.
+/// While it lives, names the call that a thread is in; nested calls are counted.
 class Call {
  public:
   Call(CallInProgress& slot, const char* what);
