@@ -1,9 +1,8 @@
-// What a history can show that a level of isolation forbids.
+// The anomalies of a history that isolation levels forbid.
 //
 // Names as Adya, Liskov, O'Neil, Generalized Isolation Level Definitions (ICDE 2000), and Elle
-// (Kingsbury, Alvaro, VLDB 2020). G-SI is a cycle in which no two edges rw stand side by side:
-// snapshot isolation has none (Cerone, Gotsman, PODC 2016).
-// Thread-safety: plain values.
+// (Kingsbury, Alvaro, VLDB 2020). G-SI is a cycle in which no two rw edges are adjacent: snapshot
+// isolation has none (Cerone, Gotsman, PODC 2016). Thread-safety: plain values.
 #pragma once
 
 #include <array>
@@ -47,12 +46,12 @@ inline constexpr std::size_t kAnomalies = 15;
 /// How often each was found, and the first ones in words.
 class Findings {
  public:
-  /// Whether more of that kind are to be told in words.
+  /// Whether further ones of that kind are to be described in words.
   [[nodiscard]] bool wants(Anomaly anomaly) const noexcept;
   void add(Anomaly anomaly, std::string text);
   [[nodiscard]] std::uint64_t count(Anomaly anomaly) const noexcept;
   [[nodiscard]] std::uint64_t count_forbidden(Level level) const noexcept;
-  /// For people: all counts, and what the level forbids in words.
+  /// A readable report: all counts, and what the level forbids in words.
   [[nodiscard]] std::string text(Level level) const;
 
  private:
