@@ -1,13 +1,17 @@
 // Crashes everywhere: runs workloads on a simulated disk, and at each write, sync and change of the
-// directory keeps what disk and history are then. Each such point is damaged in several ways and
-// recovered; what recovery has left is judged; the engine goes on from there; and both, recovery
-// and going on, are crashed again, down to a given depth.
+// directory records the state of disk and history. Each such point is damaged in several ways and
+// recovered; the result is judged; the engine goes on from there; and both, recovery and going on,
+// are crashed again, down to a given depth.
 //
-// Judged of every state (engine: everything that recovery promises): the content is that of the
-// first k transactions, k between those acknowledged and those that had begun to commit; what a
-// recovery that is interrupted has settled stays settled; trees sound and the space map exact; no
-// entries; every page in use whole on disk with a GSN at most the clock's; a second recovery finds
-// the same; the engine goes on as the model says.
+// Judged of every state (engine: everything that recovery promises):
+// - the content is that of the first k transactions, k between those acknowledged and those that
+//   had begun to commit;
+// - what an interrupted recovery has decided stays decided;
+// - trees sound and the space map exact; no entries;
+// - every page in use whole on disk with a GSN at most the clock's;
+// - a second recovery finds the same;
+// - the engine goes on as the model says.
+//
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -55,7 +59,7 @@ class Campaign {
  public:
   explicit Campaign(const CampaignOptions& options) : options_(options) {}
 
-  /// One workload of so many steps behind its warm-up, crashed everywhere; what went wrong first,
+  /// One workload of so many steps after its warm-up, crashed everywhere; returns the first fault,
   /// or "".
   [[nodiscard]] std::string run(const Profile& profile, std::uint64_t seed, int steps);
 
@@ -65,7 +69,7 @@ class Campaign {
   [[nodiscard]] const CampaignTotals& totals() const noexcept { return totals_; }
 
  private:
-  /// A moment at which everything might end.
+  /// A possible moment of a crash.
   struct Point {
     test::SimDisk disk;
     Window window;
