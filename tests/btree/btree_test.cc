@@ -301,7 +301,7 @@ class Model {
   LastLeaf last_;
   std::unique_ptr<TreeDatabase> database_;
   std::map<std::string, std::string> records_;
-  std::map<std::string, std::string> ghosts_;  ///< what they were
+  std::map<std::string, std::string> ghosts_;  ///< their original values
 };
 
 struct Shape {

@@ -62,7 +62,7 @@ class PageMemory {
 enum class KeyShape : std::uint8_t {
   integer,         ///< 8 bytes big-endian, from a small range
   random_integer,  ///< 8 random bytes
-  short_bytes,     ///< 1 to 3 bytes, so that many keys meet
+  short_bytes,     ///< 1 to 3 bytes, so that many keys are equal
   nested,          ///< zero bytes and 0xff bytes, prefixes of each other
   shared_prefix,   ///< a long common prefix, a short end
   outlier,         ///< integers that share most bytes, and now and then another key

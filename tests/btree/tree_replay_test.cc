@@ -339,7 +339,8 @@ class ReplayedTree {
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
   std::unique_ptr<TreeDatabase> database_;
-  PageId root_;  ///< kept here: asking the tree waits for the root's latch, which a step holds
+  /// Stored here: asking the tree would wait for the root's latch, which a step holds
+  PageId root_;
   Replica replica_;
   Payload pending_;  ///< of the change under way, not applied to the replica yet
   SyncHook split_done_;

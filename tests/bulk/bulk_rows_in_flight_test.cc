@@ -28,7 +28,7 @@ using palimpsest::test::SimKind;
 /// More rows than the buffer holds: some are being written while the next ones come.
 class RowsOnTheirWay : public AppendingBulks {
  protected:
-  static constexpr int kSent = 7'000;  ///< of which a part is still kept
+  static constexpr int kSent = 7'000;  ///< a part of them is still buffered
 
   /// After the commit all transactions see these rows.
   void commit(InBulk& bulk, const Rows& rows) {

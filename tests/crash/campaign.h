@@ -36,7 +36,7 @@ struct CampaignOptions {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   unsigned depth = 2;            ///< crashes in a row: 1 is the workload's alone
   unsigned damages = 4;          ///< of each point of a workload: the four kinds, then random ones
-  std::size_t points_below = 4;  ///< crashed again in each recovery, and as many behind it
+  std::size_t points_below = 4;  ///< crash points in each recovery, and as many after it
   unsigned deeper_one_in = 8;    ///< of states
   int steps_after = 8;           ///< of the workload that goes on
 };
@@ -44,12 +44,12 @@ struct CampaignOptions {
 struct CampaignTotals {
   std::uint64_t workloads = 0;
   std::uint64_t points = 0;
-  std::uint64_t points_left = 0;                   ///< when the time was over
+  std::uint64_t points_left = 0;                   ///< the time was over
   std::array<std::uint64_t, kDepthMost> states{};  ///< by crashes in a row
   std::uint64_t losers = 0;                        ///< rolled back by recoveries
   std::uint64_t checkpoints = 0;                   ///< of workloads, since they were opened last
   std::uint64_t segments = 0;                      ///< of the log, used again
-  std::uint64_t in_doubt = 0;  ///< states that several counts of transactions could explain
+  std::uint64_t in_doubt = 0;  ///< states that match several counts of transactions
 
   [[nodiscard]] std::uint64_t all_states() const;
   [[nodiscard]] std::string text() const;

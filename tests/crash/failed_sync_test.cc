@@ -27,14 +27,14 @@ using palimpsest::test::Sweep;
 
 constexpr double kSecondsPerCase = 0.4;
 constexpr std::uint64_t kKeys = 400;
-constexpr std::uint64_t kSyncs = 10;  ///< of a case, that fail
+constexpr std::uint64_t kSyncs = 10;  ///< failing syncs of a case
 
 struct Case {
   const char* name;
   std::size_t atomic_write_bytes_max;
   const char* file;     ///< whose sync fails; "" any
-  std::uint64_t every;  ///< of its syncs, that many times
-  bool grows = false;   ///< the page file does, by large values
+  std::uint64_t every;  ///< so many of its syncs
+  bool grows = false;   ///< large values grow the page file
 
   friend std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
 };

@@ -39,11 +39,11 @@ struct Profile {
   unsigned asynchronous = 0;      ///< of transactions
   unsigned checkpoints = 5;       ///< of steps
   unsigned reopens = 0;           ///< of steps: clean close and opening
-  unsigned table = 0;             ///< of steps: something is done to a table, most of it in bulk
-  std::size_t appended = 20'000;  ///< bytes of rows, most, that a bulk appends in one call
+  unsigned table = 0;             ///< of steps: on a table, mostly in a bulk
+  std::size_t appended = 20'000;  ///< maximum size of the rows that a bulk appends in one call
   std::size_t changes_most = 8;   ///< in one step, of one transaction
   int steps = 40;                 ///< of the scripted workload; random ones are longer by half
-  int warm_up = 0;                ///< steps before those, at which nothing is crashed
+  int warm_up = 0;                ///< steps before those, without crashes
 };
 
 /// Profiles that together use all features of the engine.

@@ -143,7 +143,7 @@ class Folding : public ::testing::Test {
   std::unique_ptr<Engine> database_;
   btree::BTree* tree_ = nullptr;
   btree::BTree* other_ = nullptr;
-  std::uint64_t changes_ = 0;  ///< since the log was looked after
+  std::uint64_t changes_ = 0;  ///< since the last maintenance of the log
 };
 
 TEST_F(Folding, AReaderOutlivesAppendsOfTenTimesItsMemory) {

@@ -53,13 +53,13 @@ struct Step {
 
   Kind kind{};
   std::uint8_t table = 0;
-  std::uint8_t index = 0;  ///< of an index: which of the table's
+  std::uint8_t index = 0;  ///< of an index: its number within the table
   Fill fill{};             ///< of a column that is added
   std::int64_t key = 0;    ///< of a row
-  Id made = 0;             ///< the table's, so that one of the same name is another table
+  Id made = 0;             ///< the table's, which differs for another table of the same name
   Id before = 0;           ///< of the row, the table's columns or the index; 0: there was none
-  Id column = 0;           ///< that is added or dropped
-  RowState after{};        ///< of definitions only `id` counts; 0: it is gone
+  Id column = 0;           ///< the column added or dropped
+  RowState after{};        ///< of definitions only `id` matters; 0: it is gone
 };
 
 enum class Fate : std::uint8_t {
@@ -75,7 +75,7 @@ struct Entry {
   bool is_durable = false;  ///< its acknowledgement is a promise
   bool is_loose = false;    ///< at isolation none
   bool is_alone = false;    ///< a call without a transaction: it leaves no marker
-  const char* what = "";    ///< for people; a literal
+  const char* what = "";    ///< for messages; a literal
   std::uint32_t steps_begin = 0;
   std::uint32_t steps_end = 0;
 };
@@ -132,7 +132,7 @@ inline constexpr int kBackupFailed = 3;
 struct Shared {
   std::array<ThreadJournal, kThreads> threads;
   std::array<CallInProgress, kThreads + 1> calls;  ///< the last one: of opening, judging, closing
-  std::array<std::atomic<std::uint64_t>, 64> counts;  ///< of what was done, by operation
+  std::array<std::atomic<std::uint64_t>, 64> counts;  ///< operations done, by kind
   std::atomic<bool> is_failed{false};
   std::array<char, 4000> failure;
 

@@ -19,14 +19,14 @@ namespace palimpsest::everything {
 /// What the comparison reads.
 struct View {
   const Database& database;
-  const Transaction* in = nullptr;  ///< null: what has been committed; nobody else is there
+  const Transaction* in = nullptr;  ///< null: what has been committed; no other thread runs
 };
 
 /// The position that each thread must have reached, and the last that it may have.
 struct Bounds {
   Positions lower{};
   Positions upper{};
-  std::optional<std::uint32_t> looker{};  ///< the thread that looks while others go on
+  std::optional<std::uint32_t> looker{};  ///< the thread that reads while the other ones go on
 
   /// After a life that was killed, or that closed its database.
   [[nodiscard]] static Bounds after(const Shared& shared, bool is_closed);

@@ -25,8 +25,8 @@ namespace palimpsest::everything {
 
 /// The location of the database.
 struct Place {
-  std::string directory;         ///< of the database and its copies; is there
-  std::uint64_t disk_bytes = 0;  ///< 0: as many as wanted
+  std::string directory;         ///< of the database and its copies; exists
+  std::uint64_t disk_bytes = 0;  ///< 0: unlimited
 };
 
 class Lives {
@@ -41,7 +41,7 @@ class Lives {
   using Body = std::function<void()>;
   struct Ended {
     int status = 0;      ///< of exit, or minus the signal
-    std::string what{};  ///< is wrong with it
+    std::string what{};  ///< its fault
   };
 
   [[nodiscard]] Mix any_mix();

@@ -27,9 +27,9 @@ struct Mix {
   std::uint64_t life = 0;
   Options options{};
   bool is_small_disk = false;
-  std::string ballast{};         ///< a file that takes room from a small disk; empty: none
+  std::string ballast{};         ///< a file that occupies space of a small disk; empty: none
   std::uint64_t disk_bytes = 0;  ///< of a small disk
-  std::string copy{};            ///< where a backup goes
+  std::string copy{};            ///< target of a backup
 };
 
 /// What the threads of a life share.

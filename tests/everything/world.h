@@ -48,7 +48,7 @@ struct ExtraColumn {
 using ExtraColumns = std::vector<ExtraColumn>;
 
 struct TableModel {
-  Id schema = 0;  ///< its columns as they are; 0: there is no such table
+  Id schema = 0;  ///< its current columns; 0: there is no such table
   Id made = 0;    ///< the columns that it was made with
   std::array<Id, kIndexes> indexes{};
   std::map<std::int64_t, RowState> rows{};

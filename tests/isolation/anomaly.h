@@ -22,20 +22,20 @@ enum class Level : std::uint8_t {
 };
 
 enum class Anomaly : std::uint8_t {
-  unwritten = 0,       ///< a value that nobody has written
-  duplicate,           ///< an element is there twice
-  incompatible_order,  ///< of two reads of a list, none begins with the other
-  internal,            ///< a transaction does not see what it has written itself
-  lost_write,          ///< acknowledged, and not there for those who begin later
-  stale_read,          ///< the same, and others see it
+  unwritten = 0,       ///< a value that was never written
+  duplicate,           ///< an element occurs twice
+  incompatible_order,  ///< of two reads of a list, none is a prefix of the other
+  internal,            ///< a transaction does not see its own write
+  lost_write,          ///< acknowledged, and invisible to later transactions
+  stale_read,          ///< the same, and visible to other ones
   g0,                  ///< a cycle of ww
   g1a,                 ///< a value of a transaction that was rolled back
-  g1b,                 ///< a value that its transaction has written over
+  g1b,                 ///< a value that its transaction has overwritten
   g1c,                 ///< a cycle of ww and wr
   unrepeatable,        ///< two reads of a transaction differ
-  lost_update,         ///< two have written over the same value that both have read
+  lost_update,         ///< two have overwritten the same value that both have read
   g_single,            ///< a cycle with one rw
-  g_si,                ///< a cycle with several, no two of them side by side
+  g_si,                ///< a cycle with several, no two of them adjacent
   g2_item,             ///< any other cycle: write skew
 };
 inline constexpr std::size_t kAnomalies = 15;

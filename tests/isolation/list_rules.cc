@@ -228,7 +228,7 @@ class ListRules {
     struct Acknowledged {
       KeyNumber key = 0;
       Moment there = 0;
-      std::uint32_t length = 0;  ///< that a list must have then
+      std::uint32_t length = 0;  ///< required length of a list then
       TransactionNumber by = 0;
     };
     std::vector<Acknowledged> all;
@@ -274,7 +274,7 @@ class ListRules {
   Writes writes_;
   RealTime time_;
   std::vector<Longest> longest_;
-  std::optional<VersionOrder> unread_;  ///< what has committed and is in no list
+  std::optional<VersionOrder> unread_;  ///< committed, and in no list
 };
 
 }  // namespace

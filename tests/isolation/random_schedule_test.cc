@@ -58,7 +58,7 @@ struct Open {
   int begun = 0;           ///< by the clock of commits
   State first{};           ///< what was committed then
   std::map<std::int64_t, std::optional<Item>> own{};
-  Places tried{};  ///< all that it has written to, or has failed to
+  Places tried{};  ///< all that it has written to, or has tried to
 };
 
 struct Write {

@@ -59,8 +59,8 @@ struct Version {
 
 /// Two versions each of which comes before the other.
 struct Contradiction {
-  Version read{};    ///< still, when the other one was there
-  Version missed{};  ///< with that
+  Version read{};    ///< still current when the other one was there
+  Version missed{};  ///< while it was there
 };
 
 class VersionOrder {

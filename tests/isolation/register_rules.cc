@@ -195,7 +195,7 @@ class RegisterRules {
   Writes writes_;
   RealTime time_;
   std::vector<Read> reads_;
-  std::vector<Read> followers_;  ///< who has read a version and written the next
+  std::vector<Read> followers_;  ///< readers of a version that have written the next
 };
 
 }  // namespace

@@ -68,7 +68,7 @@ using Items = std::vector<Item>;
 class ItemTable {
  public:
   static constexpr std::int64_t kOthers = 1000;  ///< first id, and first value, of those rows
-  static constexpr const char* kNamesEnd = "z";  ///< their names are not below
+  static constexpr const char* kNamesEnd = "z";  ///< lower bound of their names
 
   explicit ItemTable(const Setting& setting);
   ~ItemTable();

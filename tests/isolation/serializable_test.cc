@@ -39,13 +39,13 @@ enum class What : std::uint8_t {
   value_5,       ///< of row 5: 50 becomes 55
   value_5_away,  ///< of row 5: 50 becomes 999
   row_5_erased,
-  row_5_and_back,  ///< erased, and put in again as it was
-  new_6,           ///< which there was not
-  new_6_gone,      ///< put in, and erased by another one
+  row_5_and_back,  ///< erased, and inserted again unchanged
+  new_6,           ///< that did not exist
+  new_6_gone,      ///< inserted, and erased by another one
   row_9,
   row_5_renamed,
   nothing,
-  new_last,  ///< behind all others, in each order
+  new_last,  ///< behind all rows, in each order
 };
 constexpr std::size_t kChanges = 11;
 

@@ -48,7 +48,7 @@ std::string key_of(std::uint64_t number) {
 
 /// The model of one key.
 struct Known {
-  std::optional<std::string> value;  ///< touched only by who has claimed the key
+  std::optional<std::string> value;  ///< touched only by the writer that has claimed the key
   std::atomic<WriterId> holder{kNoWriter};
 };
 

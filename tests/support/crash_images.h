@@ -19,7 +19,7 @@ class CrashImages {
  public:
   struct Image {
     SimDisk disk;
-    bool is_committed = false;  ///< what the run changes had been committed durably
+    bool is_committed = false;  ///< the run's changes had been committed durably
   };
 
   explicit CrashImages(SimDisk disk) : taken_(std::make_shared<Taken>(std::move(disk))) {}

@@ -70,13 +70,13 @@ struct SimOperation {
 struct SimFault {
   enum class Effect : std::uint8_t {
     error = 1,       ///< the operation fails with `error`; of a failed write any part may be stored
-    short_transfer,  ///< a part is moved, and said so
-    flip_bits,       ///< some bits of the data, on their way to or from the disk
+    short_transfer,  ///< transfers a part, and reports that
+    flip_bits,       ///< flips some bits of the data, on their way to or from the disk
     zero,            ///< the data become zeros
     lose,            ///< a write that succeeds and stores nothing
     tear,            ///< a write that succeeds and stores some of its sectors
-    misdirect,       ///< the data go to, or come from, another place of the file
-    stale_read,      ///< a read gets what was there before the last write
+    misdirect,       ///< the data go to, or come from, another offset of the file
+    stale_read,      ///< a read gets the data before the last write
   };
 
   Effect effect = Effect::error;

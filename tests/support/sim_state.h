@@ -42,7 +42,7 @@ struct Inode {
   std::uint64_t durable_size_bytes = 0;
   std::vector<std::shared_ptr<const PendingChange>> in_flight{};
   std::vector<std::shared_ptr<const PendingChange>> completed{};  ///< in that order, not durable
-  int locks = 0;  ///< of those who read; -1: of one who writes
+  int locks = 0;  ///< number of readers; -1: one writer
 
   /// Applies a change to what reads see, and notes that it is not durable.
   void complete(PendingChange change);

@@ -103,7 +103,7 @@ class ModelRun {
     txn::TransactionPtr transaction;
     Role role = Role::writer;
     std::map<std::string, Value> changes;
-    std::set<std::string> touched;  ///< changed, or claimed and left as they were
+    std::set<std::string> touched;  ///< changed, or claimed and left unchanged
   };
 
   [[nodiscard]] static Gsn snapshot_of(const Open& one) {
@@ -395,7 +395,7 @@ class ModelRun {
   btree::BTree* tree_;
   std::vector<Open> open_;
   History history_;
-  std::map<std::string, Gsn> touched_;  ///< by a committed one, that is, and when
+  std::map<std::string, Gsn> touched_;  ///< by a committed one, and when
 };
 
 TEST(SnapshotModel, EachTransactionSeesWhatItsSnapshotHas) {

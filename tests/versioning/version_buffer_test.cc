@@ -386,7 +386,7 @@ class ModelRun {
     std::unique_ptr<CellWriter> writer;
     bool is_open = false;
     std::map<std::size_t, Value> changes;
-    CellWriter::Mark mark{};  ///< where a statement began, and what had been changed before
+    CellWriter::Mark mark{};  ///< where a statement began, and the changes before it
     std::map<std::size_t, Value> changes_before;
   };
 

@@ -47,7 +47,7 @@ struct Journal {
 struct CrashPoint {
   SimDisk disk;
   Journal journal;
-  bool nothing_in_flight = false;  ///< but a sync, perhaps
+  bool nothing_in_flight = false;  ///< only a sync may be under way
 };
 
 struct Totals {

@@ -178,7 +178,7 @@ Point used_log(std::uint64_t seed = 5) {
 }
 
 constexpr std::uint64_t kSyncsOfALife = 60;
-constexpr std::uint64_t kOperationsOfOpening = 24;  ///< or a few of the work behind it
+constexpr std::uint64_t kOperationsOfOpening = 24;  ///< or a few of the work after it
 
 TEST(LogFailedSync, WhatReopeningFindsIsDurable) {
   const Point used = used_log();

@@ -20,7 +20,7 @@ using palimpsest::test::SimKind;
 /// What a workload completed before the fault.
 struct Done {
   std::vector<Remembered> appended;
-  std::size_t forgotten = 0;  ///< the first so many need not be found
+  std::size_t forgotten = 0;  ///< the first ones, which need not be found
   Gsn acknowledged{};
   bool finished = false;
 };

@@ -52,8 +52,8 @@ struct Remembered {
 /// The result of a reader.
 struct Found {
   LogEnd end;
-  std::vector<Remembered> records;  ///< those that count
-  std::vector<Remembered> beyond;   ///< those beyond a cut
+  std::vector<Remembered> records;  ///< up to the cut
+  std::vector<Remembered> beyond;   ///< beyond a cut
   std::vector<std::pair<Incarnation, Gsn>> cuts;
 };
 

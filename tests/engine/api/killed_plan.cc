@@ -15,14 +15,14 @@ namespace {
 constexpr const char* kPassingTable = "passing";
 constexpr std::array<const char*, 2> kIndexes{kByGroup, kByNumber};
 constexpr std::int64_t kParts = 20;
-constexpr std::int64_t kPartsFilled = 8;     ///< at a time, in order, behind all that a table has
-constexpr std::int64_t kPartsAppended = 36;  ///< and with so many rows that leaves are made of them
+constexpr std::int64_t kPartsFilled = 8;     ///< at a time, in order, behind all rows of a table
+constexpr std::int64_t kPartsAppended = 36;  ///< so many that they get leaves of their own
 constexpr std::int64_t kPartsMax = 30'000;
 constexpr std::int64_t kNames = 16;
 constexpr std::int64_t kGroups = 10;
 constexpr std::int64_t kNumbersOfKey = 4;
 constexpr std::int64_t kSmall = 500;        ///< bytes of most bodies
-constexpr std::int64_t kModifiedMax = 700;  ///< bytes of a body: more may not lie in its page
+constexpr std::int64_t kModifiedMax = 700;  ///< bytes of a body: a larger one may leave its page
 constexpr unsigned kAttemptsMax = 20;
 
 std::uint64_t mixed(std::uint64_t seed, std::initializer_list<std::uint64_t> with) {
@@ -237,7 +237,7 @@ class Planner {
 
   const KilledThread& thread_;
   Random random_;
-  std::vector<std::string> names_;  ///< of tables that there are
+  std::vector<std::string> names_;  ///< of existing tables
   KilledPlan plan_;
 };
 

@@ -29,7 +29,7 @@ namespace palimpsest::test {
 
 inline constexpr std::uint32_t kKilledThreads = 3;
 inline constexpr std::int64_t kKilledAccounts = 24;
-inline constexpr std::int64_t kKilledBalance = 1000;  ///< of each account at first
+inline constexpr std::int64_t kKilledBalance = 1000;  ///< initial balance of each account
 inline constexpr const char* kAccountTable = "account";
 inline constexpr const char* kSharedTable = "shared";
 
@@ -50,7 +50,7 @@ struct RangeErasure {
   std::string table;
   std::int64_t lower = 0;
   std::int64_t upper = 0;
-  std::uint64_t expected = 0;  ///< rows that there are
+  std::uint64_t expected = 0;  ///< existing rows
 };
 struct Transfer {
   std::int64_t from = 0;
@@ -59,12 +59,12 @@ struct Transfer {
 };
 struct TableChange {
   std::string table;
-  bool is_made = false;  ///< else dropped
+  bool is_made = false;  ///< otherwise dropped
 };
 struct IndexChange {
   std::string table;
   std::string index;
-  bool is_made = false;  ///< else dropped
+  bool is_made = false;  ///< otherwise dropped
 };
 using KilledStep = std::variant<RowChange, RangeErasure, Transfer, TableChange, IndexChange>;
 
@@ -73,7 +73,7 @@ struct KilledPlan {
   std::uint64_t number = 0;
   bool is_synchronous = false;
   bool is_bulk = false;
-  bool is_rolled_back = false;  ///< by its owner, when all is done
+  bool is_rolled_back = false;  ///< by its owner, at the end
   Isolation isolation{};
   std::vector<KilledStep> steps{};
   /// The expected rows after it, by table; nullopt: the row does not exist.

@@ -40,9 +40,9 @@ class ModelTransaction;
 /// The changes of a transaction to one table.
 struct ModelChanges {
   std::map<ModelKey, std::optional<ModelRow>> rows{};
-  std::set<ModelKey> touched{};              ///< also in vain
-  std::set<std::int64_t> numbers{};          ///< of rows as they are or were
-  std::set<std::int64_t> touched_numbers{};  ///< also in vain
+  std::set<ModelKey> touched{};              ///< including failed attempts
+  std::set<std::int64_t> numbers{};          ///< of rows, before and after
+  std::set<std::int64_t> touched_numbers{};  ///< including failed attempts
 };
 
 /// One table as long as it is not dropped.
@@ -64,8 +64,8 @@ class ModelTable {
   void commit(const ModelKey& key, const std::optional<ModelRow>& row, Time time);
   void commit_touched(const ModelChanges& changes, Time time);
 
-  std::optional<Time> group_index{};   ///< since when there is one
-  std::optional<Time> number_index{};  ///< the same
+  std::optional<Time> group_index{};   ///< the time of its creation, if it exists
+  std::optional<Time> number_index{};  ///< likewise
   ModelTransaction* bulk = nullptr;    ///< has written to it, and has not ended
   /// The time of the last bulk's commit: a table that was empty before changes as a whole for older
   /// snapshots.
@@ -83,7 +83,7 @@ class ModelTable {
 
 class ModelTransaction {
  public:
-  bool keeps_snapshot = true;  ///< else it sees what is committed when a call begins
+  bool keeps_snapshot = true;  ///< otherwise it sees the commits before each call
   bool is_bulk = false;
   Time snapshot = 0;
   std::map<ModelTable*, ModelChanges> changes{};
@@ -96,8 +96,8 @@ class ModelTransaction {
 
 /// Whether a change can be made.
 struct ModelAnswer {
-  bool must_fail = false;     ///< another is in the way, for certain
-  bool may_conflict = false;  ///< or may be
+  bool must_fail = false;     ///< it certainly conflicts with another one
+  bool may_conflict = false;  ///< it may conflict
   bool is_taken = false;      ///< another row that it sees has the number
 
   void operator|=(const ModelAnswer& other) {
