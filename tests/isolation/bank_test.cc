@@ -1,5 +1,5 @@
 // A bank in a database much larger than its memory: more threads than processors move money, close
-// accounts and open others, while readers sum all balances, in every possible order. In any order,
+// accounts and open new ones, while readers sum all balances, in every possible order. In any order,
 // within one snapshot the sum is what it was at the beginning. The database is closed and opened in
 // between.
 #include <fmt/format.h>

@@ -72,7 +72,7 @@ TEST_F(BulkEpochsTest, ThoseOfBeforeHaveTheirPlacesAnywhere) {
   EXPECT_EQ(epochs_.count(), 1005U);
 }
 
-// Looks up an existing epoch while others come and go, and segments are made for them.
+// Looks up an existing epoch while other epochs come and go, with their segments.
 TEST_F(BulkEpochsTest, LookupsAreRightWhileSegmentsAreMade) {
   const BulkEpoch first = enter(1).front();
   std::atomic<std::uint64_t> newest{raw(first)};

@@ -19,8 +19,8 @@ constexpr NonUniformConstants kConstants{.last_name = 99, .customer = 500, .item
 constexpr Warehouses kFive{.count = 5, .home_first = 2, .home_last = 3};
 constexpr Date kNow = 1234567;
 
-/// Whether NURand prefers the item to all others outside this set: the 13 low bits of the value
-/// before the constant is added are set (probability 3/4 each).
+/// Whether the item is one of those that NURand prefers: the 13 low bits of the value before the
+/// constant is added are set (probability 3/4 each).
 bool is_popular(Number item, Number constant) {
   return (item - 1 + kItems - constant) % kItems % 8192 == 8191;
 }
