@@ -1,7 +1,7 @@
 // A bank in a database much larger than its memory: more threads than processors move money, close
-// accounts and open new ones, while readers sum all balances, in every possible order. In any order,
-// within one snapshot the sum is what it was at the beginning. The database is closed and opened in
-// between.
+// accounts and open new ones, while readers sum all balances, in every possible order. In any
+// order, within one snapshot the sum is what it was at the beginning. The database is closed and
+// opened in between.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
