@@ -197,7 +197,7 @@ TEST_F(BTreeMemoryFault, AtAnyAllocation) {
   ASSERT_NO_FATAL_FAILURE(check_all());
 }
 
-// The caller cannot go on reading at the records that had been copied by then.
+// After the failure the cursor does not stand on a record that it had copied before.
 TEST_F(BTreeMemoryFault, ACursorThatHasFailedIsInvalid) {
   for (std::uint64_t i = 0; i < 300; ++i) {
     ASSERT_TRUE(tree().insert(key_of(i), "small"));

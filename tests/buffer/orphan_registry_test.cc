@@ -16,7 +16,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Of frames that no pool has.
+/// The age of frames outside of any pool.
 const std::atomic<PageAge> kNoAge;
 
 struct Thing final : Attached {

@@ -13,7 +13,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Of frames that no pool has.
+/// The age of frames outside of any pool.
 const std::atomic<PageAge> kNoAge;
 
 int visits_until_cold(Frame& frame) {

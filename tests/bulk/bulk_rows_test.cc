@@ -121,12 +121,12 @@ TEST_F(BulkRowsTest, WritersGoOnAtItsCommitAndOlderSnapshotsStaySo) {
 }
 
 // A transaction makes a version late and then changes nothing: a reader that began before the bulk
-// committed must not treat the leaf as retired.
+// committed must not take the leaf for stable.
 TEST_F(BulkRowsTest, AVersionMadeLateIsMindedByWhoDoesNotSeeTheBulk) {
   make_plain();
   fill(10);
   const auto before = begin();
-  for (int id = 5; id < 9; ++id) {  // advances the horizon past what the reader sees
+  for (int id = 5; id < 9; ++id) {  // all that `before` sees is stable, and more
     const auto other = begin();
     ASSERT_TRUE(update(*other, id, 1));
     other->commit();

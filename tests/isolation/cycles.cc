@@ -62,7 +62,7 @@ class ComponentSearch {
   explicit ComponentSearch(const View& view)
       : view_(view), order_(view.nodes()), lowest_(view.nodes()), on_stack_(view.nodes()) {}
 
-  /// Those of more than one node.
+  /// The components of more than one node.
   [[nodiscard]] std::vector<Component> run() {
     for (Node node = 0; node < view_.nodes(); ++node) {
       if (order_[node] == 0) {

@@ -172,7 +172,7 @@ class Schedule : public ::testing::TestWithParam<Setting> {
   }
   [[nodiscard]] std::int64_t x() const { return GetParam().exchanged ? 2 : 1; }
   [[nodiscard]] std::int64_t y() const { return GetParam().exchanged ? 1 : 2; }
-  /// Of x and y at first.
+  /// The initial values of x and y.
   [[nodiscard]] std::int64_t x_before() const { return 10 * x(); }
   [[nodiscard]] std::int64_t y_before() const { return 10 * y(); }
 

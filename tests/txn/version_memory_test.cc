@@ -159,9 +159,10 @@ TEST_F(VersionMemory, WhoWasCancelledNeverCommitsAWrite) {
   next->commit();
 }
 
-// Rows come and go beside an old reader: neither memory nor the tree grows.
 #ifdef PALIMPSEST_SYNC_POINTS
 
+// Another transaction takes the memory that a statement has freed: the statement frees more, and
+// goes on.
 TEST_F(VersionMemory, WhoHasMadeRoomGoesOnWhenOthersTakeIt) {
   constexpr int kTheirs = kRecords / 2;
   txn::TransactionPtr other;
@@ -192,6 +193,7 @@ TEST_F(VersionMemory, WhoHasMadeRoomGoesOnWhenOthersTakeIt) {
 
 #endif
 
+// Rows come and go beside an old reader: neither memory nor the tree grows.
 TEST_F(VersionMemory, AQueueBesideAnOldReaderStaysFlat) {
   const auto old = begin(SnapshotUse::reads);
   ASSERT_EQ(read(old, 0), std::string(200, 'v'));
