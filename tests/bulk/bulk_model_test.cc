@@ -138,7 +138,7 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
       bulk_.reset();  // it would not see this
     }
     if (readers_.empty()) {
-      static_cast<void>(database_->bulk_sweep().step());  // the last bulk is resolved
+      static_cast<void>(database_->bulk_sweep().step());  // the last bulk is retired
     }
     const auto by = begin(one_in(2) ? Isolation::snapshot : Isolation::read_committed);
     Rows rows = now_;
