@@ -1,4 +1,4 @@
-// Whether bytes are the same, of all lengths: at the very end of the memory that may be read.
+// Comparison of bytes, of all lengths: at the very end of readable memory.
 #include "base/bytes.h"
 
 #include <gtest/gtest.h>

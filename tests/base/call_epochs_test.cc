@@ -1,4 +1,4 @@
-// Calls that may hold what they have found, and when it may be freed.
+// Call epochs: objects found in a call are freed only when no call can hold them any more.
 #include "base/call_epochs.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(CallEpochsTest, ACallIsWaitedForUntilItEnds) {
   EXPECT_TRUE(calls.have_left(left));
 }
 
-// Else a stream of short calls would keep everything in memory.
+// Otherwise a stream of short calls would keep everything in memory.
 TEST(CallEpochsTest, LaterCallsAreNotWaitedFor) {
   CallEpochs calls;
   std::uint64_t left = calls.now();
@@ -45,7 +45,7 @@ TEST(CallEpochsTest, LaterCallsAreNotWaitedFor) {
     const std::uint64_t taken_out = calls.now();
     EXPECT_FALSE(calls.have_left(taken_out));
     CallEpochs::Call next = calls.enter();
-    call = std::move(next);  // there is always one
+    call = std::move(next);  // one is always open
     next.leave();
     EXPECT_TRUE(calls.have_left(left));
     left = taken_out;
@@ -65,7 +65,7 @@ TEST(CallEpochsTest, CallsOfAllThreadsAreWaitedFor) {
   }
 }
 
-// Freed memory is what the sanitizers notice; without them the value says so.
+// Sanitizers notice freed memory; without them the value shows it.
 TEST(CallEpochsTest, WhatIsFoundInACallStaysUntilItsEnd) {
   struct Thing {
     explicit Thing(int number) : value(number) {}
@@ -75,7 +75,7 @@ TEST(CallEpochsTest, WhatIsFoundInACallStaysUntilItsEnd) {
   CallEpochs calls;
   std::atomic<Thing*> current{new Thing(0)};
   std::atomic<bool> is_over{false};
-  // Freed after the readers are gone: they may be inside their last call when it is over.
+  // Freed after the readers have ended: they may be inside their last call when is_over is set.
   std::vector<std::pair<std::unique_ptr<Thing>, std::uint64_t>> left;
   constexpr std::size_t kReaders = 3;
   test::run_threads(kReaders + 1, [&](std::size_t thread) {

@@ -20,7 +20,7 @@ std::vector<std::byte> random_bytes(Random& random, std::size_t size) {
   return bytes;
 }
 
-// Files are read by later builds and other machines: the value is part of the format.
+// Later builds and other machines read the files: the value is part of the format.
 TEST(Checksum, KnownValues) {
   EXPECT_EQ(checksum({}), 0x2d06800538d394c2U);
   const std::vector<std::byte> zeros(4096);

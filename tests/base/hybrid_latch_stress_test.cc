@@ -20,7 +20,7 @@ namespace {
 
 #ifdef PALIMPSEST_TSAN
 constexpr bool kOptimisticTakesShared = true;
-constexpr std::uint64_t kScale = 20;  // how much less work, because everything is slower
+constexpr std::uint64_t kScale = 20;  // divides the work, because everything is slower
 #else
 constexpr bool kOptimisticTakesShared = false;
 constexpr std::uint64_t kScale = 1;
@@ -34,7 +34,7 @@ struct Page {
   Words words{};
 };
 
-/// Reads as a guard does: true if the copy in `into` counts. With `dawdle` a writer gets time to
+/// Reads as a guard does: true if the copy in `into` is valid. With `dawdle` a writer gets time to
 /// change the page between the halves of the copy.
 bool read_page(Page& page, Words& into, std::uint64_t& version, bool dawdle = false) {
   if constexpr (kOptimisticTakesShared) {
@@ -55,7 +55,7 @@ bool read_page(Page& page, Words& into, std::uint64_t& version, bool dawdle = fa
   }
 }
 
-/// For the holder of exclusive: counts all words up, and lets others run in between now and then.
+/// Called by the exclusive holder: increments all words, and yields in between now and then.
 void change_page(Page& page, Random& random) {
   const std::size_t pause_at = random.below(page.words.size() * 16);
   for (std::size_t i = 0; i < page.words.size(); ++i) {
@@ -170,7 +170,7 @@ TEST(HybridLatchStress, AllModesTogether) {
           const auto announced = page.latch.version_after_unlock();
           page.latch.unlock_exclusive();
           page.latch.lock_shared();
-          look();  // others may have changed it since
+          look();  // other threads may have changed it since
           wrong_count.fetch_add(page.latch.optimistic() < announced ? 1 : 0);
           page.latch.unlock_shared();
         } else {
@@ -185,7 +185,7 @@ TEST(HybridLatchStress, AllModesTogether) {
   EXPECT_FALSE(page.latch.is_held());
 }
 
-// Upgrades of all threads from the same version: one of them wins, whatever the others do.
+// Upgrades of all threads from the same version: exactly one of them succeeds.
 TEST(HybridLatchStress, UpgradesCountEachChangeOnce) {
   constexpr std::size_t kThreads = 8;
   constexpr std::uint64_t kUpgrades = 20'000 / kScale;
@@ -195,7 +195,7 @@ TEST(HybridLatchStress, UpgradesCountEachChangeOnce) {
     Words copy{};
     std::uint64_t version = 0;
     for (std::uint64_t done = 0; done < kUpgrades;) {
-      // Not validated on purpose: the upgrade itself must.
+      // Deliberately not validated: the upgrade itself must do that.
       if constexpr (kOptimisticTakesShared) {
         static_cast<void>(read_page(page, copy, version));
       } else {
@@ -217,7 +217,7 @@ TEST(HybridLatchStress, UpgradesCountEachChangeOnce) {
   EXPECT_EQ(page.words[0], kThreads * kUpgrades);
 }
 
-// Holders give up their core while they hold, so that nearly everybody parks.
+// Holders yield their core, so that nearly all threads park.
 TEST(HybridLatchStress, SixtyFourThreadsParkAndWake) {
   constexpr std::size_t kThreads = 64;
   constexpr std::uint64_t kRounds = 200 / kScale;
@@ -237,7 +237,7 @@ TEST(HybridLatchStress, SixtyFourThreadsParkAndWake) {
   EXPECT_GT(waited_count.load(), 0U);
 }
 
-// Few threads, each of which sleeps unless the others wake it: one lost wake-up stops them all.
+// Few threads, each of which sleeps until another wakes it: one lost wake-up stops them all.
 TEST(HybridLatchStress, NoWakeUpIsLost) {
   constexpr std::uint64_t kRounds = 20'000 / kScale;
   const auto hold = [](Random& random) {

@@ -120,7 +120,7 @@ TEST(HybridLatch, ManySharedHolders) {
   EXPECT_FALSE(latch.is_held());
 }
 
-// A writer that has waited keeps out new shared holders, and only until it was served.
+// A waiting writer blocks new shared holders, but only until it has been served.
 TEST(HybridLatch, AWaitingWriterStopsNewSharedHolders) {
   HybridLatch latch;
   std::atomic<bool> writer_done{false};
@@ -149,7 +149,7 @@ TEST(HybridLatch, AWaitingWriterStopsNewSharedHolders) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// The waiter has marked the latch and is about to sleep; the release happens before it does.
+// The waiter has marked the latch and is about to sleep; the release comes before it sleeps.
 TEST(HybridLatch, ReleaseBetweenMarkAndSleepIsNotLost) {
   for (const bool exclusive_waiter : {true, false}) {
     HybridLatch latch;
@@ -171,8 +171,9 @@ TEST(HybridLatch, ReleaseBetweenMarkAndSleepIsNotLost) {
   }
 }
 
-// A releaser has seen parked but not cleared it when a new holder and a new waiter come: the waiter
-// finds parked set, and the new holder finds it cleared. The late raise of the sequence wakes it.
+// A releaser has seen `parked` but not cleared it when a new holder and a new waiter come: the
+// waiter finds `parked` set, and the new holder finds it cleared. The late raise of the sequence
+// wakes the waiter.
 TEST(HybridLatch, WaiterThatComesBeforeALateWakeIsNotLost) {
   HybridLatch latch;
   latch.lock_exclusive();

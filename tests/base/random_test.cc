@@ -22,7 +22,7 @@ TEST(Random, SplitmixMatchesItsReference) {
   EXPECT_EQ(splitmix64(state), 0x06c45d188009454fU);
 }
 
-// xoshiro256** written once more, as its definition reads.
+// A second xoshiro256**, written after its definition.
 TEST(Random, GeneratorMatchesItsDefinition) {
   std::uint64_t seed_state = 42;
   std::array<std::uint64_t, 4> s{};
@@ -57,7 +57,7 @@ TEST(Random, BelowStaysBelowAndReachesAll) {
   }
 }
 
-// With bound 3 * 2^62 a plain modulo would draw the lower third twice as often as the others.
+// With bound 3 * 2^62 a plain modulo would draw the lower third twice as often as the rest.
 TEST(Random, BelowHasNoModuloBias) {
   Random random(test::seed());
   constexpr std::uint64_t kThird = std::uint64_t{1} << 62;

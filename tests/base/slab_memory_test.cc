@@ -1,5 +1,5 @@
-// Memory in slabs: objects do not overlap, blocks are used again for other sizes and by other
-// threads, what is not used goes back, and what has no room comes from the heap.
+// Memory in slabs: objects do not overlap, other sizes and other threads reuse blocks, unused slabs
+// are returned, and objects that do not fit come from the heap.
 #include "base/slab_memory.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kRange = std::size_t{16} << 20;
 
-/// An object that is filled with what says whose it is.
+/// An object filled with a pattern that identifies it.
 struct Object {
   std::byte* at = nullptr;
   std::size_t bytes = 0;
@@ -207,7 +207,7 @@ TEST(SlabMemory, TheLowestFreeObjectIsTakenFirst) {
   }
 }
 
-// Each thread makes objects, and ends those of others, too.
+// Each thread makes objects, and frees those of other threads, too.
 TEST(SlabMemoryStress, ThreadsGiveBackWhatOthersHaveTaken) {
   constexpr std::size_t kThreads = 6;
   constexpr std::size_t kTurns = 20'000;

@@ -1,5 +1,5 @@
-// Noise holds threads up: seen by how often the system has switched away from one that only comes
-// by a sync point.
+// Noise delays threads: measured by how often the system has switched away from a thread that only
+// passes a sync point.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

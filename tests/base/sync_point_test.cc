@@ -71,7 +71,7 @@ TEST(SyncPoint, ABarrierThatEndsLetsItsThreadGo) {
   barrier.wait_until_reached();
 }
 
-// Threads run into hooks while others come and go; ~SyncHook must not leave one running.
+// Threads run hooks while hooks are set and removed; ~SyncHook must not leave one running.
 TEST(SyncPoint, HooksComeAndGoUnderFire) {
   std::atomic<bool> stop{false};
   test::run_threads(6, [&](std::size_t thread) {

@@ -1,5 +1,5 @@
-// Latches for calls that take turns: exclusion with more threads than cores, sleepers that are
-// woken, and a thread that takes its latch again.
+// Latches that serialize calls: exclusion with more threads than cores, waking of sleepers, and a
+// thread that takes its latch again.
 #include "base/turn_latch.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kThreads = 6;
 constexpr std::size_t kTurns = 20'000;
 
-/// By who holds the latch: until so many have come to it, and for them to fall asleep there.
+/// Called by the latch's holder: waits until so many threads have arrived, and have had time to
+/// sleep.
 void let_come(const std::atomic<int>& coming, int count) {
   while (coming < count) {
     std::this_thread::yield();
@@ -35,7 +36,7 @@ TYPED_TEST_SUITE(TurnLatchTest, Latches);
 
 TYPED_TEST(TurnLatchTest, ShutsOutAllOthers) {
   TypeParam latch;
-  std::uint64_t count = 0;  // plain: what the latch protects
+  std::uint64_t count = 0;  // not atomic: protected by the latch
   bool inside = false;
   std::atomic<int> met{0};
   test::run_threads(kThreads, [&](std::size_t thread) {
@@ -45,7 +46,7 @@ TYPED_TEST(TurnLatchTest, ShutsOutAllOthers) {
       inside = true;
       ++count;
       if (turn % 1000 == thread) {
-        std::this_thread::yield();  // for others to run into it, and to sleep
+        std::this_thread::yield();  // lets other threads find it latched, and sleep
       }
       inside = false;
     }

@@ -1,4 +1,4 @@
-// Varints: every length there and back, and what is refused.
+// Varints: every length encoded and decoded, and what is refused.
 #include "base/varint.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<std::byte> written(std::uint64_t number) {
   return {bytes.begin(), bytes.begin() + (end - bytes.data())};
 }
 
-/// Whether `bytes` are a number and nothing else; it is `number` then.
+/// Whether `bytes` are one number and nothing else; sets `number`.
 bool is_number(const std::vector<std::byte>& bytes, std::uint64_t& number) {
   const std::byte* end = bytes.data() + bytes.size();
   return take_varint(bytes.data(), end, number) == end;
@@ -68,7 +68,7 @@ TEST(Varint, ANumberHasOneForm) {
   EXPECT_TRUE(is_number({std::byte{0}}, back));
 }
 
-/// What the format says, byte by byte.
+/// Decodes byte by byte, as the format says.
 std::size_t plainly_taken(const std::vector<std::byte>& bytes, std::uint64_t& number) {
   number = 0;
   for (std::size_t at = 0; at < bytes.size() && at < 10; ++at) {
@@ -81,7 +81,7 @@ std::size_t plainly_taken(const std::vector<std::byte>& bytes, std::uint64_t& nu
   return 0;
 }
 
-// Numbers are taken in other ways when more bytes follow than when they end there.
+// Decoding takes another path if more bytes follow the number.
 TEST(Varint, AnyBytesAreTakenAsTheFormatSays) {
   Random random(test::seed());
   for (int round = 0; round < 200'000; ++round) {

@@ -15,7 +15,8 @@ namespace {
 
 // operator new has nowhere else to look.
 // NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables)
-thread_local std::uint64_t allocations_left = 0;  // until the one that fails; 0: none fails
+// countdown to the allocation that fails; 0: none fails
+thread_local std::uint64_t allocations_left = 0;
 thread_local bool suspended = false;
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 

@@ -1,8 +1,8 @@
-// Memory that runs out at a chosen moment: replaces the global operator new of the test binary it
-// is linked into.
+// An allocation that fails at a chosen moment: replaces the global operator new of the test binary
+// that links it.
 //
-// Only the allocations of the thread that asks for a fault are counted, and not those made on
-// behalf of a device (the simulated disk allocates where an operating system would not).
+// Counts only the allocations of the thread that sets the fault, without those made for a device
+// (the simulated disk allocates where an operating system would not).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ inline constexpr bool kAllocationsCanFail = false;
 inline constexpr bool kAllocationsCanFail = true;
 #endif
 
-/// From construction to destruction, the n-th allocation of this thread fails with std::bad_alloc;
-/// once. At most one at a time in a thread.
+/// While it lives, the n-th allocation of this thread fails once with std::bad_alloc. At most one
+/// object at a time in a thread.
 class AllocationFault {
  public:
   explicit AllocationFault(std::uint64_t nth) noexcept;
@@ -28,11 +28,11 @@ class AllocationFault {
   AllocationFault& operator=(const AllocationFault&) = delete;
   ~AllocationFault();
 
-  /// Whether the allocation has been met.
+  /// Whether the n-th allocation has been reached.
   [[nodiscard]] bool met() const noexcept;
 };
 
-/// `device`, during whose work no allocation fails. It outlives the result.
+/// A wrapper of `device` in whose work no allocation fails. `device` must outlive the result.
 [[nodiscard]] std::unique_ptr<io::Device> without_allocation_faults(io::Device& device);
 
 }  // namespace palimpsest::btree::test

@@ -1,4 +1,4 @@
-// Each invariant that the audit checks, violated once: the audit names it.
+// Violates each invariant that the audit checks, one at a time: the audit names it.
 #include "btree/audit.h"
 
 #include <gmock/gmock.h>
@@ -50,7 +50,7 @@ class AuditTest : public ::testing::Test {
   [[nodiscard]] buffer::Frame& frame(std::uint32_t level) { return node(level).frame(); }
   [[nodiscard]] PageId page(std::uint32_t level) { return frame(level).page_id.load(); }
 
-  /// What audit and audit_space find.
+  /// The findings of audit and audit_space, as text.
   [[nodiscard]] std::string findings() {
     PageSet reached;
     const TreeAudit audited = audit(tree(), reached);
@@ -158,7 +158,7 @@ TEST_F(AuditTest, ChildForgotten) {
   InnerNode(parent.modify(), kPageSize).remove(0);
   parent.release();
   const std::string found = findings();
-  EXPECT_THAT(found, HasSubstr("its upper fence is"));  // of the child that took over the range
+  EXPECT_THAT(found, HasSubstr("its upper fence is"));  // of the child whose range grew
   EXPECT_THAT(found, HasSubstr("in use, and nothing reaches them"));
 }
 
@@ -190,7 +190,7 @@ TEST_F(AuditTest, LostPage) {
 }
 
 TEST_F(AuditTest, PageIdOfAFrame) {
-  frame(2).page_id.store(page(1));  // the root's, which its place names by its frame
+  frame(2).page_id.store(page(1));  // the root's, which its own swip names by its frame
   EXPECT_THAT(findings(), HasSubstr("is in its place"));
 }
 
@@ -260,7 +260,7 @@ TEST_F(AuditTest, UnreadablePage) {
   disk_.overwrite(TreeDatabase::kFileName, offset + 1024, junk);
   database_ = TreeDatabase::open(*device_, kOptions);
   const TreeAudit audited = audit(tree());
-  EXPECT_EQ(audited.findings.count(), 1U);  // and the walk goes on beside it
+  EXPECT_EQ(audited.findings.count(), 1U);  // and the walk continues with the next node
   EXPECT_THAT(audited.findings.text(), HasSubstr("cannot be read"));
   EXPECT_GT(audited.leaves().nodes, 10U);
 }

@@ -1,10 +1,10 @@
-// Trees in real files, by io_uring and by POSIX calls: what the simulated disk cannot get wrong.
+// Trees in real files, by io_uring and by POSIX calls: checks what the simulated disk cannot.
 //
 // Several threads change one tree in a pool that holds a small part of it, so that pages are
-// evicted, written and read again all the time, large values past the pool. Each key belongs to one
-// thread, which keeps what it should hold in a std::map; keys of all threads lie side by side in
-// every leaf. Between rounds the file is closed cleanly and everything compared after it was opened
-// again, by either kind of device.
+// evicted, written and read again all the time, and large values bypass the pool. Each key belongs
+// to one thread, which records the expected value in a std::map; every leaf holds keys of all
+// threads. Between rounds the test closes the file cleanly, opens it again, by either kind of
+// device, and compares everything.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,12 +41,12 @@ constexpr int kStepsMin = 2000;  ///< of a thread in a round, however slow the d
 constexpr std::size_t kLargeBytesMax = 60'000;
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 64};
 
-/// One thread: its records, and what it does with them.
+/// One thread: its records and its operations.
 class Worker {
  public:
   Worker(std::size_t thread, std::uint64_t seed) : thread_(thread), random_(seed + thread) {}
 
-  /// Half of its keys, so that the tree is larger than its memory from the beginning.
+  /// Inserts half of its keys, so that the tree is larger than its memory from the beginning.
   void fill(BTree& tree) {
     for (std::uint64_t i = 0; i < kKeysPerThread; i += 2) {
       ASSERT_NO_FATAL_FAILURE(insert(tree, test::big_endian(i * kThreads + thread_)));
@@ -85,7 +85,7 @@ class Worker {
     ASSERT_TRUE(expected == records_.end()) << "missing: " << printable(expected->first);
   }
 
-  /// Before it works on a tree that was opened again.
+  /// Called before it works on a tree that was opened again.
   void forget_leaf() { last_.forget(); }
 
  private:
@@ -120,7 +120,8 @@ class Worker {
     const std::string value = some_value();
     ASSERT_EQ(tree.upsert(key, value, &last_), records_.insert_or_assign(key, value).second);
   }
-  // Now and then a range of own keys. Rarely enough that the tree stays larger than its memory.
+  // Now and then removes a range of its own keys, rarely enough that the tree stays larger than its
+  // memory.
   void remove(BTree& tree, const std::string& from) {
     auto record = records_.lower_bound(from);
     for (std::uint64_t left = random_.one_in(400) ? 60 : 1; left > 0; --left) {
@@ -240,7 +241,7 @@ TEST_P(BTreeDevice, ManyThreadsThenClosedAndOpenedAgain) {
       change(database->tree(), palimpsest::test::test_seconds(1));
       ASSERT_FALSE(HasFailure());
       ASSERT_NO_FATAL_FAILURE(check_all(*database));
-      // Else the tree fits the pool and this tests nothing.
+      // Otherwise the tree fits the pool and this tests nothing.
       EXPECT_GT(device->statistics().reads, 10 * kOptions.frames);
       EXPECT_GT(database->writer().statistics().pages_in_place, 2 * kOptions.frames);
       EXPECT_EQ(device->statistics().errors, 0U);

@@ -1,5 +1,5 @@
-// An I/O error at every operation of a workload that evicts all the time, once and for good: each
-// call succeeds, or fails and has had no effect; no answer is ever wrong.
+// Injects an I/O error, once or permanently, at every operation of a workload that evicts all the
+// time: each call succeeds, or fails without an effect; no answer is ever wrong.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -60,11 +60,11 @@ class Workload {
     }
   }
 
-  /// A failed sync or in-place write is final: pages can be read, if there are frames for them, but
-  /// not written; the file is to be reopened and recovered.
+  /// A failed sync or in-place write is final: pages can still be read, if there are frames for
+  /// them, but not written, until the file is reopened and recovered.
   [[nodiscard]] bool failed() { return database_->file().failed(); }
 
-  /// Takes the fault away, and waits for what the page provider has under way.
+  /// Removes the fault, and waits until the page provider's operations have finished.
   void mend() {
     disk_.clear_faults();
     try {
@@ -74,7 +74,7 @@ class Workload {
     }
   }
 
-  /// Whether everything is there; as far as it can be read, if the file has failed.
+  /// Whether all records are there; after the file has failed, only as far as they can be read.
   void check_records() {
     std::string value;
     for (const auto& [key, expected] : model_) {

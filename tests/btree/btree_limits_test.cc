@@ -1,4 +1,4 @@
-// Keys, values, memory and disk at and beyond every limit: the error says which, and nothing
+// Keys, values, memory and disk at and beyond every limit: the error names the limit, and nothing
 // breaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,10 +64,10 @@ TEST_P(BTreeLimits, Keys) {
   }
   EXPECT_TRUE(tree().lookup(longest, value));
   EXPECT_EQ(value, "longest");
-  EXPECT_TRUE(sound(*database_));  // nor has a refused large value left pages behind
+  EXPECT_TRUE(sound(*database_));  // the refused large value has not leaked pages
 }
 
-// Around the size at which a value moves out of its leaf, in all directions.
+// Sizes around the limit at which a value moves out of its leaf, growing and shrinking.
 TEST_P(BTreeLimits, ValuesAroundTheRecordLimit) {
   Random random(palimpsest::test::seed());
   const std::size_t limit = record_bytes_max(GetParam());
@@ -122,7 +122,7 @@ TEST_P(BTreeLimits, PoolMemory) {
                 },
                 "the minimum is " + std::to_string(minimum) + " bytes"),
             ErrorCode::out_of_memory);
-  // With exactly the minimum, which the fixture has, everything works: see the other tests.
+  // The fixture has exactly the minimum, and every other test passes with it.
   EXPECT_EQ(database_->pool().frame_count(), buffer::BufferPool::kFramesMin);
 }
 

@@ -1,6 +1,6 @@
-// Memory that runs out at any allocation of any call, while everything is evicted all the time:
-// each call succeeds, or throws std::bad_alloc and has had no effect. None has an effect and is
-// undone by halves; no frame, page or entry of the fault table is lost.
+// Fails any allocation of any call, while everything is evicted all the time: each call succeeds,
+// or throws std::bad_alloc without an effect. None is left half done or half undone; no frame, page
+// or entry of the fault table leaks.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -36,7 +36,7 @@ using test::AllocationFault;
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 32};
 constexpr std::uint64_t kKeys = 1500;
 
-/// The failing allocation of a call's first attempt lies among so many; of later ones, among more.
+/// The first attempt's failing allocation is among this many; those of later attempts among more.
 constexpr std::uint64_t kAllocations = 8;
 
 class BTreeMemoryFault : public ::testing::Test {
@@ -112,7 +112,7 @@ class BTreeMemoryFault : public ::testing::Test {
     }
   }
 
-  /// A few leaves on from a key.
+  /// Scans a few leaves, beginning at a key.
   void scan(const std::string& key) {
     const auto first = model_.lower_bound(key);
     std::vector<std::string> expected;
@@ -149,7 +149,7 @@ class BTreeMemoryFault : public ::testing::Test {
     }
   }
 
-  /// Begins again with a fault table that has never held anything, and so allocates.
+  /// Restarts with a fault table that has never held anything, and so allocates.
   void reopen() {
     database_->close();
     last_.forget();
@@ -197,7 +197,7 @@ TEST_F(BTreeMemoryFault, AtAnyAllocation) {
   ASSERT_NO_FATAL_FAILURE(check_all());
 }
 
-// Who goes on with it does not stand at what had been copied by then.
+// After the failure the cursor does not stand on a record that it had copied before.
 TEST_F(BTreeMemoryFault, ACursorThatHasFailedIsInvalid) {
   for (std::uint64_t i = 0; i < 300; ++i) {
     ASSERT_TRUE(tree().insert(key_of(i), "small"));
@@ -227,7 +227,7 @@ TEST_F(BTreeMemoryFault, NoPageOfABulkBuildIsLost) {
     page = space.allocate(0);
   }
   for (std::size_t i = 0; i < pages.size(); i += 2) {
-    space.free(pages[i]);  // so that runs are no neighbours
+    space.free(pages[i]);  // so that the free runs are not adjacent
   }
   const std::uint64_t in_use = space.counts().allocated;
   bool met = true;
@@ -254,8 +254,8 @@ TEST_F(BTreeMemoryFault, NoPageOfABulkBuildIsLost) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// A write that had to wait for its leaf, in which too many have met, splits it at the end. The
-// value is in the leaf by then: whatever becomes of the split, nobody gives its pages back.
+// A contended write waits for its leaf and then splits it, since the leaf has seen too much
+// contention. The value is in the leaf by then: even if the split fails, its pages are not freed.
 TEST_F(BTreeMemoryFault, SplitAfterAContendedWrite) {
   for (std::uint64_t i = 0; i < 300; ++i) {
     ASSERT_TRUE(tree().insert(key_of(i), "small"));

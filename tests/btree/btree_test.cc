@@ -32,7 +32,7 @@ using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
 using test::KeyShape;
 
-/// A tree and what it should hold, changed together.
+/// A tree and its expected contents, changed together.
 class Model {
  public:
   Model(io::Device& device, const TreeOptions& options, KeyShape shape, std::uint64_t seed)
@@ -108,7 +108,7 @@ class Model {
           ghosts_.lower_bound(test::random_key(random_, shape_, options_.page_size_bytes));
       return found != ghosts_.end() ? found->first : ghosts_.begin()->first;
     }
-    if (!records_.empty() && random_.one_in(2)) {  // one that is there, most likely
+    if (!records_.empty() && random_.one_in(2)) {  // most likely one that is there
       const auto found =
           records_.lower_bound(test::random_key(random_, shape_, options_.page_size_bytes));
       return found != records_.end() ? found->first : records_.begin()->first;
@@ -192,7 +192,7 @@ class Model {
       ASSERT_EQ(ghosts_.erase(purged), 1U) << printable(purged);
     }
   }
-  // The records from a key on, in either direction, up to some number of leaves.
+  // Visits the records from a key on, in either direction, up to some number of leaves.
   void visit(const std::string& key) {
     const bool forward = random_.one_in(2);
     std::vector<std::string> seen;
@@ -254,7 +254,7 @@ class Model {
     }
   }
 
-  // Some records on from a place, in either direction, large values and turns included.
+  // Scans some records from a position, in either direction, with large values and reversals.
   void scan(const std::string& key) {
     Cursor cursor(tree(), random_.between(1, 20));
     auto record = records_.lower_bound(key);
@@ -301,7 +301,7 @@ class Model {
   LastLeaf last_;
   std::unique_ptr<TreeDatabase> database_;
   std::map<std::string, std::string> records_;
-  std::map<std::string, std::string> ghosts_;  ///< what they were
+  std::map<std::string, std::string> ghosts_;  ///< their original values
 };
 
 struct Shape {
@@ -339,7 +339,7 @@ TEST_P(BTreeModel, AgreesWithAMap) {
   const TreeOptions options{.page_size_bytes = GetParam().page_size_bytes,
                             .frames = static_cast<std::uint32_t>(random.between(32, 100))};
   Model model(*device, options, GetParam().keys, random());
-  // In the largest pages each step is dear, and the tree is larger than its memory soon.
+  // In the largest pages each step is expensive, and the tree soon exceeds its memory.
   const int steps = options.page_size_bytes < 65536 ? 1500 : palimpsest::test::repeats(1500);
   const auto until = std::chrono::steady_clock::now() +
                      std::chrono::duration<double>(palimpsest::test::test_seconds(0.6));

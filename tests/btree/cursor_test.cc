@@ -1,5 +1,4 @@
-// Cursors and walks at the edges of what they are given; that they show the right records is for
-// btree_test.cc.
+// Cursors and walks with extreme arguments; btree_test.cc checks that they show the right records.
 #include "btree/cursor.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +48,7 @@ class CursorTest : public ::testing::Test {
   std::unique_ptr<TreeDatabase> database_;
 };
 
-// The key that it is to seek lies in the cursor's own memory.
+// The key to seek lies in the cursor's own memory.
 TEST_F(CursorTest, SeeksItsOwnKey) {
   for (const std::uint64_t steps : {0U, 1U, 5U, 100U}) {
     SCOPED_TRACE(steps);
@@ -69,7 +68,7 @@ TEST_F(CursorTest, SeeksItsOwnKey) {
     ASSERT_TRUE(cursor.valid());
     EXPECT_EQ(cursor.key(), key_of(200 + steps));
     start();
-    cursor.seek(cursor.key().substr(0, 37));  // above all keys below 256, below all others
+    cursor.seek(cursor.key().substr(0, 37));  // above all keys below 256, below the rest
     ASSERT_TRUE(cursor.valid());
     EXPECT_EQ(cursor.key(), key_of((200 + steps) / 256 * 256));
     cursor.next();
@@ -78,7 +77,8 @@ TEST_F(CursorTest, SeeksItsOwnKey) {
   }
 }
 
-// Bounds need not be keys; beyond the longest key of any page size they are refused, not cut off.
+// Bounds need not be keys; if longer than the longest key of any page size, they are refused, not
+// truncated.
 TEST_F(CursorTest, LongBounds) {
   const std::size_t limit = KeyBuffer::capacity();
   const std::string longest = key_of(99) + std::string(limit - key_of(99).size(), '\0');

@@ -1,5 +1,5 @@
-// Claims, evictions, loads, splits and the ends of writers, each stopped in the middle while others
-// go on.
+// Claims, evictions, loads, splits and the ends of writers, each stopped in the middle while
+// another thread goes on.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,27 +35,27 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
   [[nodiscard]] versioning::EntryMemory& memory() { return database_->entries(); }
   [[nodiscard]] std::size_t orphans() { return database_->pool().orphans().count(); }
 
-  /// The record is changed by `first`, and its page leaves memory.
+  /// `first` changes the record, and then its page leaves memory.
   void claim_and_evict(Writer& first) {
     ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
     ASSERT_NO_FATAL_FAILURE(evict(kRecord));
     ASSERT_EQ(orphans(), 1U);
   }
-  /// Reads the i-th record unless it lies near the one that is to leave memory.
+  /// Reads the i-th record unless it is near the one whose page is to leave memory.
   void read_elsewhere(std::uint64_t i) {
     const std::uint64_t read = i % kRecords;
     if (read + 50 < kRecord || read > kRecord + 50) {
       static_cast<void>(value_of(read));
     }
   }
-  /// Whom a new writer that changes the record is in conflict with; kNoWriter: nobody.
+  /// The writer with which a new writer conflicts when it changes the record; kNoWriter: none.
   [[nodiscard]] WriterId rival_of_second() {
     Writer second(memory(), kSecond);
     const WriteOutcome outcome = tree().update(second, key_of(kRecord), "second");
     return outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
   }
-  /// The same in a thread of its own; when this returns somebody waits for a latch, most likely
-  /// that thread, or it has ended.
+  /// As rival_of_second(), in a thread of its own. When this returns a thread waits for a latch,
+  /// most likely that one, or that thread has ended.
   [[nodiscard]] std::thread second_in_thread(WriterId& conflicting_writer) {
     const auto goes_on = std::make_shared<std::atomic<bool>>(true);
     const auto stopped = [goes_on] {
@@ -77,7 +77,7 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
   }
 };
 
-// The page is leaving memory, its table is an orphan already, and the swip does not say so yet.
+// The page is leaving memory: its table is an orphan already, the swip is still unchanged.
 TEST_F(EntryInterleaving, ClaimDuringAnEviction) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
@@ -100,7 +100,7 @@ TEST_F(EntryInterleaving, ClaimDuringAnEviction) {
   expect_as_after(first);
 }
 
-// The page is in its frame and has its table again, but is not below its parent yet.
+// The page is in its frame and has its table again, but its parent does not point to it yet.
 TEST_F(EntryInterleaving, ClaimWhileThePageComesBack) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
@@ -119,7 +119,7 @@ TEST_F(EntryInterleaving, ClaimWhileThePageComesBack) {
   expect_as_after(first);
 }
 
-// Two threads need the page; the one that comes second waits for the load of the first.
+// Two threads need the page; the second one waits for the load of the first.
 TEST_F(EntryInterleaving, TwoLoaders) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
@@ -141,7 +141,7 @@ TEST_F(EntryInterleaving, TwoLoaders) {
   expect_as_after(first);
 }
 
-// The parent is split while the page is read: it becomes ready, and whoever needs it attaches it.
+// The parent is split during the read: the page becomes ready, and the next reader attaches it.
 TEST_F(EntryInterleaving, PageThatIsReadyGetsItsTableWhenItIsAttached) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
@@ -162,7 +162,7 @@ TEST_F(EntryInterleaving, PageThatIsReadyGetsItsTableWhenItIsAttached) {
   expect_as_after(first);
 }
 
-// Nor is it forgotten how young the versions are that hang off a page.
+// The age of the youngest versions that belong to a page survives its eviction, too.
 TEST_F(EntryInterleaving, TheYoungestStartComesBackWithTheTable) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
@@ -182,13 +182,13 @@ TEST_F(EntryInterleaving, TheYoungestStartComesBackWithTheTable) {
   expect_as_after(first);
 }
 
-// A page loaded ahead of need has its table like any other.
+// A prefetched page has its table like any other.
 TEST_F(EntryInterleaving, ReadAhead) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
   const std::string key = key_of(kRecord);
   const ByteView keys[] = {key};
-  // When the pool's threads have the parent just then, the page is left to whoever reads it next.
+  // If the pool's threads hold the parent's latch, the next reader attaches the page.
   ASSERT_TRUE(palimpsest::test::eventually([&] {
     tree().prefetch(keys);
     if (resident(kRecord)) {
@@ -203,7 +203,7 @@ TEST_F(EntryInterleaving, ReadAhead) {
   expect_as_after(first);
 }
 
-// A load fails: the table waits on.
+// A load fails: the orphaned table stays registered.
 TEST_F(EntryInterleaving, FailedLoadLeavesTheOrphan) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
@@ -214,7 +214,7 @@ TEST_F(EntryInterleaving, FailedLoadLeavesTheOrphan) {
   expect_as_after(first);
 }
 
-// The writer ends while its entry moves to other tables and those it was in are gone.
+// The writer ends while its entry moves to other tables and its former tables are gone.
 TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
@@ -223,11 +223,12 @@ TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
     const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
     before = table_of(leaf.frame());
   }
-  ASSERT_TRUE(tree().update(key_of(kRecord + 1), new_value(kRecord + 1)));  // it is not at hand
+  // the record's page is no longer at hand
+  ASSERT_TRUE(tree().update(key_of(kRecord + 1), new_value(kRecord + 1)));
   SyncBarrier ending("versioning.release.begun");
   std::thread owner([&] { first.end(); });
   ending.wait_until_reached();
-  for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf, the record goes right
+  for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf; the record moves right
     ASSERT_TRUE(tree().insert(key_of(kRecord - 1) + std::to_string(i), std::string(900, 'x')));
   }
   for (std::uint64_t i = 0; i < 6; ++i) {
@@ -247,15 +248,16 @@ TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
   ending.release();
   owner.join();
   EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
-  for (int i = 0; i < 70; ++i) {  // the release was counted where the entry was: found all the same
+  // the release was counted at the entry's old table, and is found all the same
+  for (int i = 0; i < 70; ++i) {
     ASSERT_TRUE(tree().update(key_of(kRecord), new_value(kRecord)));
   }
   EXPECT_EQ(memory().entries(), 0U);
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// The writer has found the page as it left it, and before it has its latch, the record moves to
-// another one, whose table has the entry: it stays there, and where it was nothing is taken.
+// The writer finds the page unchanged, but before it has the latch the record, and its entry, move
+// to another page: the entry stays there, and nothing is taken from the old page.
 TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
@@ -268,7 +270,7 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
   found.wait_until_reached();
   Writer other(memory(), WriterId{3});
   ASSERT_TRUE(tree().update(other, key_of(kRecord - 2), new_value(kRecord - 2)).existed);
-  for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf, the record goes right
+  for (std::uint64_t i = 0; i < 6; ++i) {  // splits the leaf; the record moves right
     ASSERT_TRUE(tree().insert(key_of(kRecord - 1) + std::to_string(i), std::string(900, 'x')));
   }
   ASSERT_EQ(table_beside(kRecord - 2), before) << "it is not where the record was";
@@ -286,8 +288,8 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// The same, and the page leaves memory: its table waits as an orphan, and another page is in the
-// frame, or none.
+// As the previous test, but the page leaves memory: its table waits as an orphan, and the frame
+// holds another page, or none.
 TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsEvicted) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
@@ -302,8 +304,8 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsEvicted) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Somebody takes the last version out of the chain of a record whose writer ends, and is still at
-// the chain, without the page: its entry stays where it is.
+// A thread takes the last version out of the chain of a record whose writer ends, and is still at
+// the chain, without the page: the entry stays where it is.
 TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
   versioning::VersionBuffer versions(memory());
   versions.prepare(0);
@@ -335,8 +337,8 @@ TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Nothing of a claimed record's page frees what its writer still needs, and what has ended is gone
-// when the page leaves memory: it leaves no orphan.
+// Nothing on a claimed record's page frees what its writer still needs; what has ended is removed
+// when the page leaves memory, which then leaves no orphan.
 TEST_F(EntryInterleaving, OnlyTablesInUseBecomeOrphans) {
   Writer first(memory(), kFirst);
   ASSERT_TRUE(tree().update(first, key_of(kRecord), new_value(kRecord)).existed);
@@ -346,7 +348,7 @@ TEST_F(EntryInterleaving, OnlyTablesInUseBecomeOrphans) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
-// Orphans whose writers have ended go without their pages coming back.
+// Orphans whose writers have ended are freed without loading their pages.
 TEST_F(EntryInterleaving, ThreadsThatFreeFramesPruneOrphans) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));

@@ -1,4 +1,4 @@
-// Ghosts: counted by every function that changes a leaf, absent to every read of a tree.
+// Ghosts: every function that changes a leaf counts them, every read of a tree omits them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,7 +146,7 @@ TEST_P(GhostPages, AreCountedByABuild) {
   leaf.begin_build(PageId{1}, TreeId{7}, "a1");
   ASSERT_TRUE(leaf.append("a11", "one", kGhost));
   ASSERT_TRUE(leaf.append("a12", "two"));
-  ASSERT_TRUE(leaf.append("b", "three", kGhost));  // shortens the prefix: the leaf is rebuilt
+  ASSERT_TRUE(leaf.append("b", "three", kGhost));  // shortens the prefix, so the leaf is rebuilt
   KeyBuffer upper;
   ASSERT_TRUE(leaf.seal("c", upper));
   EXPECT_TRUE(sound(leaf));
@@ -223,7 +223,7 @@ TEST_F(GhostTree, IsAbsentToEveryCall) {
   ASSERT_TRUE(tree().mark_deleted("key"));
   std::string value = "untouched";
   LastLeaf last;
-  for (int i = 0; i < 2; ++i) {  // by a descent, then by the leaf remembered
+  for (int i = 0; i < 2; ++i) {  // by a descent, then by the remembered leaf
     EXPECT_FALSE(tree().lookup("key", value, &last));
   }
   EXPECT_EQ(value, "untouched");
@@ -255,7 +255,7 @@ TEST_F(GhostTree, AnInsertRevivesIt) {
   EXPECT_EQ(audit(tree()).leaves().ghosts, 0U);
 }
 
-// The audit of the space map finds every page that is lost or freed too early.
+// The audit of the space map finds every page that leaks or is freed too early.
 TEST_F(GhostTree, KeepsItsLargeValueUntilItGoes) {
   const std::string large(20'000, 'l');
   ASSERT_TRUE(tree().insert("a", large));

@@ -1,5 +1,5 @@
-// Pages that are whole (their checksums agree) and yet cannot be where they are: an error names the
-// file, the page and what is wrong, other pages are read on, and no frame is lost.
+// Pages with valid checksums that cannot be where they are: the error names the file, the page and
+// what is wrong, other pages stay readable, and no frame leaks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ void put(std::span<std::byte> page, std::size_t offset, T value) {
   std::copy_n(reinterpret_cast<const std::byte*>(&value), sizeof value, page.data() + offset);
 }
 
-/// What happens to the image of a page, and what is said of it.
+/// A change of a page's image, and the expected error text.
 struct Damage {
   const char* name;
   std::function<void(std::span<std::byte> page, std::span<const std::byte> stranger)> apply;
@@ -51,7 +51,7 @@ class HostilePage : public palimpsest::test::InterleavingTest,
     return {begin, begin + kPageBytes};
   }
 
-  /// Changes a page on disk, its checksum made to agree, and opens the file again.
+  /// Changes a page on disk, corrects its checksum, and opens the file again.
   void damage(PageId page, PageId stranger, const Damage& how) {
     database_->close();
     std::vector<std::byte> image = image_of(page);
@@ -81,10 +81,11 @@ TEST_P(HostilePage, IsRefusedAndNothingElse) {
   database_ = TreeDatabase::open(*device_, kOptions);
   const std::string victim = key_of(kVictim);
   const ByteView victims[] = {victim};
-  // More often than there are frames: each refusal gives its frame back.
+  // More often than there are frames: each refusal frees its frame.
   for (std::uint32_t i = 0; i < 3 * kOptions.frames; ++i) {
     if (i % 2 == 1) {
-      tree().prefetch(victims);  // reads in a batch, and leaves the error to who needs the page
+      // reads in a batch, and leaves the error to the caller that needs the page
+      tree().prefetch(victims);
     }
     std::string message;
     std::string value;
@@ -132,7 +133,7 @@ class HostileRoot : public HostilePage {};
 TEST_P(HostileRoot, IsRefused) {
   const PageId root = tree().root_page();
   damage(root, leaf_of(kStranger).page, GetParam());
-  database_ = TreeDatabase::open(*device_, kOptions);  // which does not look at it
+  database_ = TreeDatabase::open(*device_, kOptions);  // opening does not read the page
   for (std::uint32_t i = 0; i < 3 * kOptions.frames; ++i) {
     EXPECT_EQ(error_of([&] { return value_of(kVictim); }, GetParam().message),
               ErrorCode::corruption);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr TreeId kTree{7};
 
-/// Where a child's keys start, and the child's swip; the first child starts at the empty key.
+/// Maps the first key of a child to its swip; the first child starts at the empty key.
 using ChildMap = std::map<std::string, std::uint64_t>;
 
 /// A row of neighbouring inner nodes that together cover all keys, as one level of a tree does.
@@ -177,8 +177,8 @@ TEST(InnerNode, AscendingAndDescendingSeparatorsFillNodes) {
       ascending.insert(big_endian(i), i);
       descending.insert(big_endian(10000 - i), i);
     }
-    // A node at the edge is full of whole separators; the prefix they get when it is split frees
-    // space that the stream does not come back for. Two more nodes: the last one, and rounding.
+    // A node at the edge is full of whole separators; when it is split they get a prefix, which
+    // frees space that the stream never uses. Two more nodes: the last one, and rounding.
     const std::size_t full = node_capacity_bytes(page_size) / (sizeof(InnerSlot) + 8);
     EXPECT_LE(ascending.node_count(), kSeparators / (full - 2) + 2);
     EXPECT_LE(descending.node_count(), kSeparators / (full - 2) + 2);

@@ -1,4 +1,4 @@
-// Values that lie in frames, and values that wait for a round of the log to be written.
+// Values that are cached in frames, and values whose write waits for a round of the log.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +27,7 @@ using palimpsest::test::SimOperation;
 
 constexpr std::uint32_t kPageSize = 4096;
 constexpr std::uint32_t kFrames = 2048;
-/// Blocks that wait at most, and of one value.
+/// The most blocks that may wait, and those of one value.
 constexpr std::uint64_t kWaitingMax = kFrames / 128;
 constexpr std::uint64_t kWaitingOfOneMax = kWaitingMax / 4;
 
@@ -53,13 +53,13 @@ class KeptValues : public ::testing::Test {
     ASSERT_EQ(db_->store.read_all(value, found), ReadOutcome::complete) << print_descriptor(value);
     EXPECT_TRUE(found == pattern(seed, value.size_bytes())) << print_descriptor(value);
   }
-  /// No frame has it any more.
+  /// Drops the value from the frames.
   void forget(const LargeValueDescriptor& value) {
     for (std::uint32_t block = 0; block < value.block_count(); ++block) {
       db_->pool->blocks().forget(value.page_of(block));
     }
   }
-  /// As a simulated disk counts them: reads are no operations with hooks.
+  /// As a simulated disk counts them: no hook runs for a read.
   std::uint64_t reads_of(const LargeValueDescriptor& value, std::uint64_t seed) {
     const std::uint64_t before = disk_.operations();
     expect_holds(value, seed);
@@ -112,7 +112,7 @@ TEST_F(KeptValues, FreedOnesGiveTheirFramesBack) {
   EXPECT_EQ(db_->pool->free_frame_count(), free_before);
 }
 
-// Its pages are another value's, in frames and in the file.
+// Its pages belong to another value, in frames and in the file.
 TEST_F(KeptValues, AnOldDescriptorFindsNothingOfTheNewValue) {
   const LargeValueDescriptor old_value = db_->store.write(pattern(1, 3'000));
   db_->space.free({old_value.page_of(0), 1});  // frames are not told
@@ -121,7 +121,7 @@ TEST_F(KeptValues, AnOldDescriptorFindsNothingOfTheNewValue) {
     value = db_->store.write(pattern(2, 3'000));
   }
   expect_holds(value, 2);
-  expect_holds(old_value, 1);  // a frame has it still
+  expect_holds(old_value, 1);  // it is still in a frame
   forget(old_value);
   expect_holds(value, 2);
   std::string found;
@@ -146,7 +146,7 @@ TEST_F(KeptValues, WhatWaitsIsSound) {
   EXPECT_EQ(writes_, 0);
 }
 
-// One transfer each would be as many operations as pages.
+// With one transfer for each page there would be as many operations as pages.
 TEST_F(KeptValues, NeighboursAreReadTogether) {
   const LargeValueDescriptor large = db_->store.write(pattern(1, 100'000));
   forget(large);
@@ -157,7 +157,7 @@ TEST_F(KeptValues, NeighboursAreReadTogether) {
     values.push_back(db_->store.write(pattern(i, 1500)));
     forget(values.back());
   }
-  values.push_back(values.front());  // one that is named twice
+  values.push_back(values.front());  // the same value twice
   const std::uint64_t before = disk_.operations();
   db_->store.prefetch(values);
   EXPECT_LE(disk_.operations() - before, 2U);
@@ -166,7 +166,7 @@ TEST_F(KeptValues, NeighboursAreReadTogether) {
   }
 }
 
-// In large pages a value of few blocks is more than what is written at once.
+// With large pages, a value of few blocks exceeds what is written at once.
 TEST_F(KeptValues, AValueOfSeveralBuffersIsWhole) {
   const auto device = disk_.device();
   device->remove(kFileName);
@@ -248,7 +248,7 @@ TEST_F(KeptValues, WhatCannotBeWrittenWaitsOn) {
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
-// Its pages may be another's as soon as they are free.
+// Another value may get its pages as soon as they are free.
 TEST_F(KeptValues, WhoFreesWaitsForTheWrite) {
   const LargeValueDescriptor value = db_->store.write_for_commit(pattern(1, 1500));
   const std::uint64_t allocated = db_->allocated();
@@ -260,7 +260,7 @@ TEST_F(KeptValues, WhoFreesWaitsForTheWrite) {
   waits.wait_until_reached();
   waits.release();
   for (int i = 0; i < 20'000 && db_->allocated() == allocated; ++i) {
-    std::this_thread::yield();  // who does not wait frees them now
+    std::this_thread::yield();  // without the wait, this thread frees them now
   }
   EXPECT_EQ(db_->allocated(), allocated);
   writing.release();
@@ -270,7 +270,7 @@ TEST_F(KeptValues, WhoFreesWaitsForTheWrite) {
   EXPECT_GT(writes_, 0);
 }
 
-// Added while others are being written: the next one's.
+// Values added during a round are written by the next one.
 TEST_F(KeptValues, WhatComesMeanwhileWaitsForTheNext) {
   static_cast<void>(db_->store.write_for_commit(pattern(1, 1500)));
   SyncBarrier writing("btree.unwritten.writing");

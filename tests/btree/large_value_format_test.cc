@@ -151,9 +151,9 @@ TEST(LargeValueDescriptor, DecodeSaysWhatIsWrong) {
   }
 }
 
-/// Whatever decodes obeys invariant (1) and encodes to the same bytes.
+/// Whatever decodes satisfies invariant (1) and encodes to the same bytes.
 void expect_sound_or_refused(const std::string& bytes) {
-  // Of exactly this size, so that AddressSanitizer sees the first byte read beyond it.
+  // Exactly this size, so that AddressSanitizer detects a read beyond it.
   const std::vector<char> exact(bytes.begin(), bytes.end());
   const ByteView view(exact.data(), exact.size());
   if (LargeValueDescriptor::judge(view, kPageSize) != DescriptorFault::none) {

@@ -1,5 +1,5 @@
-// A value of 100 MiB passes through a process that hardly grows. On its own, because the peak of a
-// process's memory cannot be set back.
+// A value of 100 MiB passes through a process that hardly grows. In a binary of its own, because
+// the peak of a process's memory cannot be reset.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -46,7 +46,7 @@ class LargeValueStoreTest : public testing::Test {
     return db_->store.write(pattern(seed, size_bytes));
   }
 
-  /// In the pages of one that was freed: all others are taken before.
+  /// Stored in the pages of a freed value: all other pages are allocated first.
   LargeValueDescriptor put_over(const LargeValueDescriptor& freed, std::uint64_t seed) {
     for (int i = 0; i < 10'000; ++i) {
       const LargeValueDescriptor value = put(seed, freed.size_bytes());
@@ -71,7 +71,7 @@ class LargeValueStoreTest : public testing::Test {
     EXPECT_EQ(read_piece(db_->store, value, 0, 1, found), ReadOutcome::replaced);
   }
 
-  /// Runs `action`, which must throw `code`, and leaves as many pages allocated as before.
+  /// Runs `action`, which must throw `code` and leave as many pages allocated as before.
   std::string expect_refused(ErrorCode code, const std::function<void()>& action) {
     const std::uint64_t allocated = db_->allocated();
     std::string message = "nothing was thrown";
@@ -95,7 +95,7 @@ class LargeValueStoreTest : public testing::Test {
     return pages;
   }
 
-  /// Puts a sealed page of some type, filled with `fill`, where a block of `value` was.
+  /// Writes a sealed page of some type, filled with `fill`, over a block of `value`.
   void write_page(PageId id, buffer::PageType type, std::byte fill) {
     const AlignedMemory memory(kPageSize, kPageSize);
     std::ranges::fill(memory.bytes(), fill);
@@ -214,7 +214,7 @@ TEST_F(LargeValueStoreTest, NothingOfAnEarlierValueStandsBehindTheLastByte) {
 }
 
 TEST_F(LargeValueStoreTest, ScatteredPagesMakeManyRunsUpToTheLimit) {
-  db_->space.free(db_->space.allocate_extent(200, 1).front());  // the file has so many pages
+  db_->space.free(db_->space.allocate_extent(200, 1).front());  // makes the file this long
   const std::vector<PageId> pages = use_up();
   const auto free_scattered = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -231,7 +231,7 @@ TEST_F(LargeValueStoreTest, ScatteredPagesMakeManyRunsUpToTheLimit) {
   db_->store.free(scattered);
   EXPECT_EQ(db_->space.counts().free, kLargeValueRunsMax);
 
-  // One block more does not fit that many runs, although there are pages enough: the file grows.
+  // One block more does not fit that many runs, although there are enough pages: the file grows.
   db_->space.free(pages[3 + 2 * kLargeValueRunsMax]);
   const LargeValueDescriptor grown = put(2, (kLargeValueRunsMax + 1) * kPayload);
   EXPECT_EQ(grown.runs().size(), 1U);
@@ -247,7 +247,7 @@ TEST_F(LargeValueStoreTest, AFullDiskLeavesNothingAllocated) {
   expect_refused(ErrorCode::no_space,
                  [&] { static_cast<void>(db_->store.begin(kLargeValueBytesMax)); });
   expect_refused(ErrorCode::no_space, [&] { put(2, 8U << 20); });
-  // When there is room, writing goes on.
+  // Once there is space, writing goes on.
   const LargeValueDescriptor second = put(3, 200'000);
   expect_holds(kept, 1);
   expect_holds(second, 3);
@@ -343,7 +343,7 @@ TEST_F(LargeValueStoreTest, PagesUsedForSomethingElseAreNotTakenForTheValue) {
     disk_->overwrite(kFileName, at, block);
     expect_holds(value, 1);
   };
-  // The rest of the page says what the block said, so that nothing but its type tells.
+  // The rest of the page is a copy of the block, so that only the type differs.
   std::vector<std::byte> leaf = block;
   leaf[offsetof(buffer::PageHeader, type)] = std::byte{1};
   buffer::seal_page(leaf, 0);
@@ -395,7 +395,7 @@ TEST_F(LargeValueStoreTest, PagesCutOffTheFileAreReplaced) {
   expect_replaced(value);
   EXPECT_THAT(expect_refused(ErrorCode::corruption, [&] { db_->store.verify(value); }),
               testing::HasSubstr("outside"));
-  // The file grows again: what comes back are other pages.
+  // The file grows again: the new pages are different ones.
   const LargeValueDescriptor again = put(2, 3'000'000);
   expect_replaced(value);
   expect_holds(again, 2);
@@ -491,7 +491,7 @@ TEST_F(LargeValueStoreTest, StampsAreNeverUsedTwice) {
     note(put(4, 50'000));
     note(put(5, 50'000));
   }
-  // A crash forgets values that nothing refers to; their stamps are not used again either.
+  // A crash loses values that nothing refers to; their stamps are not reused either.
   note(put(6, 50'000));
   const SimDisk crashed = disk_->crash(palimpsest::test::seed());
   db_.reset();

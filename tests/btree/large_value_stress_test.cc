@@ -1,5 +1,5 @@
-// Values replaced, freed and overwritten while others read them: every read yields the bytes of the
-// value that was asked for, or says that it was replaced.
+// Replaces, frees and overwrites values while other threads read them: every read yields the bytes
+// of the requested value, or reports that it was replaced.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@
 namespace palimpsest::btree::test {
 namespace {
 
-/// What a leaf's record is to the store: a place that holds the current descriptor.
+/// Stands for a leaf's record: it holds the current descriptor.
 class Record {
  public:
   struct Content {
@@ -64,14 +64,14 @@ class Replacement {
       if (old_content) {
         db_.store.free(old_content->value);
       }
-      if (random.one_in(8)) {  // pages go altogether, and come back as new ones
+      if (random.one_in(8)) {  // the pages go altogether, and return as new ones
         static_cast<void>(db_.space.truncate_free_tail());
       }
     }
     writers_left_.fetch_sub(1);
   }
 
-  /// As rounds of a log.
+  /// As rounds of a log do.
   void write_deferred() {
     while (writers_left_.load() != 0) {
       db_.store.write_deferred();
@@ -177,7 +177,7 @@ void replace_while_reading(LargeValueFile& db, std::uint64_t seed) {
   EXPECT_EQ(db.allocated(), allocated);
 }
 
-/// On a simulated disk, with what LargeValueFile::create() takes besides the page size.
+/// On a simulated disk; `more`: what LargeValueFile::create() takes besides the page size.
 template <class... More>
 void replace_on_simulated_disk(More&&... more) {
   const std::uint64_t seed = palimpsest::test::seed();
@@ -193,7 +193,7 @@ TEST(LargeValueStress, ReplacedWhileReadOnTheSimulatedDisk) {
   replace_on_simulated_disk();
 }
 
-// Some values fit the frames and some do not; some wait to be written, and make room for others.
+// Some values fit the frames and some do not; some wait to be written, and make space for new ones.
 TEST(LargeValueStress, ReplacedWhileReadFromFrames) {
   const palimpsest::test::SimDisk disk;
   const auto device = disk.device();

@@ -1,4 +1,4 @@
-// A page file with its writer, space map and large-value store, and values whose bytes can be told.
+// A page file with its writer, space map and large-value store, and values with recognizable bytes.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@ namespace palimpsest::btree::test {
 
 inline constexpr const char* kFileName = "pages";
 
-/// Everything below a store, of one page file.
+/// One page file and everything below a store.
 class LargeValueFile {
  public:
   explicit LargeValueFile(std::unique_ptr<buffer::PageFile> opened)
       : file(std::move(opened)), writer(*file), space(*file), store(*file, writer, space) {}
-  /// With a pool of so many frames, and a log whose rounds nobody runs.
+  /// With a pool of so many frames, and a log whose rounds the test runs.
   LargeValueFile(std::unique_ptr<buffer::PageFile> opened, std::uint32_t frames, wal::Log& log)
       : file(std::move(opened)),
         writer(*file),
@@ -40,7 +40,7 @@ class LargeValueFile {
                                  buffer::BufferPool::kFramesMin * frames}),
         store(*file, writer, space, &*pool, &log) {}
 
-  /// With what the constructors take besides the file.
+  /// `more`: what the constructors take besides the file.
   template <class... More>
   static std::unique_ptr<LargeValueFile> create(io::Device& device, std::uint32_t page_size,
                                                 More&&... more) {
@@ -72,8 +72,8 @@ class LargeValueFile {
   LargeValueStore store;
 };
 
-/// Bytes [offset, offset + out.size()) of the value that belongs to `seed`: each word tells seed
-/// and place, so that no piece of one value passes for a piece of another.
+/// Bytes [offset, offset + out.size()) of the value that belongs to `seed`: each word encodes seed
+/// and offset, so that no piece of one value passes for a piece of another.
 inline void fill_pattern(std::uint64_t seed, std::uint64_t offset_bytes, std::span<char> out) {
   while (!out.empty()) {
     std::uint64_t state = seed * 0x9e3779b97f4a7c15U + offset_bytes / 8;

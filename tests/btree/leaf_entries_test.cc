@@ -1,4 +1,4 @@
-// Claims on the records of a leaf, and the space that uncommitted changes keep for their undo.
+// Claims on the records of a leaf, and the space that uncommitted changes reserve for their undo.
 #include "btree/leaf_entries.h"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ class LeafEntriesTest : public ::testing::Test {
   [[nodiscard]] ExclusivePage leaf_of(ByteView key) {
     return tree().descent().leaf<ExclusivePage>(Target{key});
   }
-  // Without a change of the leaf's version:
+  // Does not change the leaf's version:
   [[nodiscard]] versioning::MappingTable* table_beside(ByteView key) {
     return table_of(tree().descent().leaf<buffer::SharedPage>(Target{key}).frame());
   }
@@ -103,8 +103,8 @@ TEST_F(LeafEntriesTest, ClaimSaysWhoseTheRecordIs) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// A writer's removal leaves the entry behind; the key is nobody else's before the writer ends, and
-// a slot that is made for it is marked again, whoever makes it.
+// A writer's removal leaves the entry behind; the key stays claimed until the writer ends, and any
+// slot that is made for it is marked again.
 TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   ASSERT_TRUE(tree().insert("key", "value"));
   Writer one(memory(), WriterId{1});
@@ -128,8 +128,8 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
-// A mark outlives its entry, and even the table: it names nobody, and whoever comes next claims the
-// record.
+// A mark outlives its entry, and even the table: without an entry it names no writer, and the next
+// writer claims the record.
 TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
   ASSERT_TRUE(tree().insert("key", "value"));
   ASSERT_TRUE(tree().insert("other", "value"));
@@ -137,7 +137,8 @@ TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
   Writer two(memory(), WriterId{2});
   EXPECT_TRUE(tree().update(one, "key", "first").existed);
   EXPECT_TRUE(tree().update(one, "other", "first").existed);
-  ASSERT_TRUE(tree().insert("third", "value"));  // one does not find the page as it left it
+  // so the page is not at hand for one of the entries
+  ASSERT_TRUE(tree().insert("third", "value"));
   one.end();
   EXPECT_TRUE(tree().update(two, "other", "second").existed);
   {
@@ -158,8 +159,8 @@ TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// The page is as the writer has left it: with its end the entries go, and with them the table, and
-// who has read the page need not read it again.
+// The page is unchanged since the writer left it: when the writer ends, its entries and then the
+// table are freed, and readers of the page need not restart.
 TEST_F(LeafEntriesTest, EntriesGoWithTheirWriterWhereThePageIsAtHand) {
   ASSERT_TRUE(tree().insert("key", "a value that gets shorter"));
   ASSERT_TRUE(tree().insert("other", "value"));
@@ -181,7 +182,8 @@ TEST_F(LeafEntriesTest, EntriesGoWithTheirWriterWhereThePageIsAtHand) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// What somebody else has changed since is left to him: its latch is not taken once more.
+// Entries on a page that another thread has changed since stay for that thread: the ending writer
+// does not latch the page again.
 TEST_F(LeafEntriesTest, EntriesStayWhereSomebodyElseHasChangedThePage) {
   ASSERT_TRUE(tree().insert("key", "value"));
   ASSERT_TRUE(tree().insert("other", "value"));
@@ -197,8 +199,8 @@ TEST_F(LeafEntriesTest, EntriesStayWhereSomebodyElseHasChangedThePage) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// A writer shrinks a record, somebody who is no writer makes it longer again, over and over: what
-// is reserved never exceeds what the record has been, and the writes go on.
+// A writer shrinks a record and a call without a writer makes it longer again, over and over: the
+// reservation never exceeds the record's former size, and the writes succeed.
 TEST_F(LeafEntriesTest, WritesWithoutAWriterUseWhatIsReservedForTheRecord) {
   ASSERT_TRUE(tree().insert("key", std::string(900, 'a')));
   Writer one(memory(), WriterId{1});
@@ -244,7 +246,7 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
-// If none of those that are tried can go, all stay; if one can, the whole leaf is looked at.
+// If none of the ghosts tried can be purged, all stay; if one can, the whole leaf is purged.
 TEST_F(LeafEntriesTest, WhoPurgesOftenTriesSomeFurtherAndFurtherFromTheKey) {
   const auto key_of = [](int number) { return fmt::format("key{:02}", number); };
   Writer one(memory(), WriterId{1});
@@ -288,7 +290,7 @@ TEST_F(LeafEntriesTest, RefusedWritesClaimNothing) {
   EXPECT_EQ(memory().tables(), 0U);
 }
 
-// Wherever memory runs out, the record is as it was and nobody has claimed it.
+// Wherever memory runs out, the record is unchanged and unclaimed.
 TEST_F(LeafEntriesTest, FailedAllocationsChangeNothing) {
   std::string value;
   std::uint64_t failed = 0;
@@ -313,11 +315,11 @@ TEST_F(LeafEntriesTest, FailedAllocationsChangeNothing) {
   EXPECT_GT(failed, 600U);
 }
 
-// An end with removals under way is not empty yet.
+// The end of a leaf with uncommitted removals is not empty yet.
 TEST_F(LeafEntriesTest, NothingIsAppendedOverRemovalsUnderWay) {
   Writer writer(memory(), WriterId{1});
   EXPECT_FALSE(tree().insert(writer, "key", "value").existed);
-  EXPECT_TRUE(tree().remove("key"));  // as undoing does it: the entry stays
+  EXPECT_TRUE(tree().remove("key"));  // as undo does it: the entry stays
   const std::vector<NewRecord> records{{"a", "b"}};
   std::size_t done = 0;
   LeafWriter pages(tree().descent().pool());
@@ -329,7 +331,7 @@ TEST_F(LeafEntriesTest, NothingIsAppendedOverRemovalsUnderWay) {
   EXPECT_TRUE(sound(*database_));
 }
 
-/// A writer that remembers how to go back, one change at a time.
+/// A writer that records how to undo its changes, one at a time.
 class UndoingWriter {
  public:
   UndoingWriter(TreeDatabase& database, WriterId id)
@@ -358,8 +360,8 @@ class UndoingWriter {
   std::vector<std::pair<std::string, std::string>> undo_;
 };
 
-// What shorter values free is taken by nobody: neither by insertions, nor by splits and merges. So
-// going back, step by step, never splits a leaf.
+// Neither insertions nor splits and merges take the space that shorter values free. So undo, step
+// by step, never splits a leaf.
 TEST_F(LeafEntriesTest, UndoOfUpdatesNeverSplits) {
   Random random(palimpsest::test::seed());
   std::map<std::string, std::string> original;
@@ -422,7 +424,7 @@ TEST_F(LeafEntriesTest, UndoOfUpdatesNeverSplits) {
   }
 }
 
-// All that is reserved lies beside the first records, and the new one belongs behind them: the half
+// All reserved space belongs to the first records, and the new one belongs behind them: the half
 // that keeps them cannot take it, however empty it looks.
 TEST_F(LeafEntriesTest, SplitLeavesRoomForWhatIsReserved) {
   for (std::uint64_t i = 20; i < 30; ++i) {
@@ -445,7 +447,7 @@ TEST_F(LeafEntriesTest, SplitLeavesRoomForWhatIsReserved) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// A leaf whose space is reserved is not as empty as it looks, and no neighbour is merged into it.
+// A leaf with reserved space is not as empty as it looks, and no neighbour is merged into it.
 TEST_F(LeafEntriesTest, MergeLeavesRoomForWhatIsReserved) {
   for (std::uint64_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(tree().insert(big_endian(i), std::string(900, 'v')));
@@ -465,8 +467,8 @@ TEST_F(LeafEntriesTest, MergeLeavesRoomForWhatIsReserved) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// The frames of both halves of a leaf know how young their versions are; that of a leaf that others
-// are merged into knows of theirs; and none that has no table any more.
+// After a split, the frames of both halves know the age of their youngest versions; after a merge,
+// the remaining frame knows that of both; a frame without a table knows none.
 TEST_F(LeafEntriesTest, FramesKnowTheYoungestStart) {
   const auto youngest = [&](std::uint64_t record) {
     return leaf_of(big_endian(record)).frame().youngest.load();
@@ -509,8 +511,8 @@ TEST_F(LeafEntriesTest, FramesKnowTheYoungestStart) {
   EXPECT_EQ(youngest(6), Gsn{0});
 }
 
-// What a writer has freed is its own: it grows its record again without a split, and once it has
-// ended others may have the space.
+// Space that a writer has freed is reserved for it: its record can grow again without a split. Once
+// the writer has ended, any record may use the space.
 TEST_F(LeafEntriesTest, ReservedSpaceIsItsWritersOwn) {
   Writer one(memory(), WriterId{1});
   Writer two(memory(), WriterId{2});
@@ -534,8 +536,8 @@ TEST_F(LeafEntriesTest, ReservedSpaceIsItsWritersOwn) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// An update that needs what an ended writer has reserved for another record frees both entries on
-// its way, its own record's too, which it has looked at before.
+// An update that needs the space an ended writer has reserved for another record frees both
+// entries, also that of its own record, which it has looked at before.
 TEST_F(LeafEntriesTest, RecordIsClaimedAlthoughItsIdleEntryWentFirst) {
   for (std::uint64_t i = 0; i < 4; ++i) {
     ASSERT_TRUE(tree().insert(big_endian(i), std::string(960, 'v')));

@@ -1,4 +1,4 @@
-// Which trees a writer's memory of leaves is used for: those where it has been right lately.
+// A writer's memory of leaves is used only for trees where it has been right lately.
 #include "btree/leaf_memory.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace palimpsest::btree {
 namespace {
 
-/// What an operation does that finds another leaf than the one remembered.
+/// An operation that finds another leaf than the remembered one.
 bool misses(LeafMemory& memory, TreeId tree) {
   LastLeaf* const leaf = memory.of(tree);
   if (leaf != nullptr) {

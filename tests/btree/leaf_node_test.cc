@@ -80,7 +80,7 @@ class LeafRow {
     }
   }
 
-  /// Compares everything with the model.
+  /// Compares all leaves with the model.
   void expect_equals(const std::map<std::string, std::string>& model) const {
     auto expected = model.begin();
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
@@ -103,7 +103,7 @@ class LeafRow {
     ASSERT_EQ(expected, model.end());
   }
 
-  /// Bytes in use by all leaves over their capacity.
+  /// Bytes in use by all leaves, divided by their capacity.
   [[nodiscard]] double fill() const {
     double used = 0;
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
@@ -265,7 +265,7 @@ TEST_P(LeafModelTest, BuildsFromSortedInput) {
   }
   ASSERT_EQ(expected, model.end());
   if (leaves.size() > 10) {
-    // What is left free is less than a record, a tenth of a page on average at most.
+    // The unused rest is less than a record, a tenth of a page on average at most.
     EXPECT_GT(fill / static_cast<double>(leaves.size()), 0.7);
   }
 }
@@ -310,7 +310,7 @@ TEST_P(LeafFillTest, AscendingStreamsInTheMiddleFillLeaves) {
   LeafRow row(GetParam(), false);
   constexpr std::uint64_t kStreams = 10;
   std::vector<std::uint64_t> next(kStreams, 0);
-  // Each stream ends in a leaf that is partly filled: with many others it does not count.
+  // Each stream ends in a partly filled leaf, which does not matter with many full ones.
   const std::uint64_t orders = kRecords / 10 * std::max<std::uint64_t>(1, GetParam() / 8192);
   for (std::uint64_t i = 0; i < orders; ++i) {
     const std::uint64_t stream = random.below(kStreams);
@@ -393,7 +393,7 @@ TEST(LeafNode, SplitsOfStreamsFitWhateverTheSizes) {
     }
     for (std::uint64_t i = 0; i < 300 && !testing::Test::HasFailure(); ++i) {
       // Groups of three that differ in their last byte only: fences as long as keys, with or
-      // without a long prefix, depending on where the cut falls.
+      // without a long prefix, depending on where the node is split.
       const std::uint64_t number = descending ? 900 - i : i;
       std::string key = big_endian(number / 3).substr(6);
       key += std::string(random.one_in(30) ? 4 : limit - 12, 'k');

@@ -30,7 +30,7 @@ constexpr std::uint64_t kLasting = 4000;  ///< records that exist throughout: ke
 
 class LeafWalkTest : public ::testing::TestWithParam<Direction> {
  protected:
-  // As many frames as suffice, or so few that leaves come and go during the walk.
+  // With enough frames, or so few that leaves are evicted and loaded during the walk.
   void create(std::uint32_t frames) {
     database_ = TreeDatabase::create(*device_, {.page_size_bytes = 4096, .frames = frames});
     for (std::uint64_t i = 0; i < kLasting; ++i) {
@@ -40,7 +40,7 @@ class LeafWalkTest : public ::testing::TestWithParam<Direction> {
 
   [[nodiscard]] BTree& tree() { return database_->tree(); }
 
-  /// Takes the keys of the walk's leaf, in the walk's order.
+  /// Appends the keys of the walk's leaf, in the walk's order.
   void take(const LeafWalk& walk, std::vector<std::string>& keys) const {
     const LeafView leaf = walk.leaf();
     for (SlotIndex i = walk.first(); i < walk.last(); ++i) {
@@ -50,7 +50,7 @@ class LeafWalkTest : public ::testing::TestWithParam<Direction> {
     }
   }
 
-  /// Walks over everything; `between` runs after each leaf, nothing latched.
+  /// Walks over everything; `between` runs after each leaf, without latches.
   template <class Between>
   [[nodiscard]] std::vector<std::string> walk(Between between) {
     std::vector<std::string> keys;
@@ -63,7 +63,7 @@ class LeafWalkTest : public ::testing::TestWithParam<Direction> {
     return keys;
   }
 
-  /// Every key once and in order, those of lasting records without a gap.
+  /// Every key once and in order, and none of the permanent records missing.
   void expect_complete(const std::vector<std::string>& keys) const {
     std::uint64_t lasting = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -96,7 +96,7 @@ TEST_P(LeafWalkTest, LeavesSplitAndMergeOnAllSides) {
   create(600);
   std::vector<std::string> added;
   const auto keys = walk([&] {
-    for (int i = 0; i < 40; ++i) {  // crowded together, so that leaves split
+    for (int i = 0; i < 40; ++i) {  // close together, so that leaves split
       const std::uint64_t place = random_.below(kLasting);
       for (std::uint64_t j = 1; j < 12; ++j) {
         std::string key = big_endian(16 * place + j);
@@ -127,8 +127,8 @@ TEST_P(LeafWalkTest, LeavesComeAndGo) {
   expect_complete(keys);
 }
 
-// Four records a leaf, three levels: the parent that the walk remembers is evicted too, and other
-// pages come into its frame.
+// Four records a leaf, three levels: the parent that the walk remembers is evicted too, and its
+// frame gets other pages.
 TEST_P(LeafWalkTest, ParentsComeAndGo) {
   value_.assign(900, 'v');
   create(40);

@@ -1,5 +1,5 @@
-// Reads and changes of many keys by one call: what single ones come to, in whatever order, with
-// pages evicted and leaves split in between, and by several threads.
+// Reads and changes of many keys by one call, compared with single calls: in any order, with pages
+// evicted and leaves split in between, and by several threads.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,7 @@ namespace {
 using palimpsest::test::SimDisk;
 using palimpsest::test::TreeDatabase;
 
-/// A number at the beginning of a value.
+/// The number at the beginning of a value.
 std::uint64_t number_of(ByteView value) {
   std::uint64_t number = 0;
   std::memcpy(&number, value.data(), sizeof number);
@@ -56,7 +56,7 @@ class ManyKeysTest : public ::testing::Test {
 
   [[nodiscard]] BTree& tree() { return database_->tree(); }
 
-  /// Keys of the tree, and some that are not there.
+  /// Some keys of the tree, and some that are not there.
   std::vector<std::string> some_keys(Random& random, std::uint64_t below) {
     std::vector<std::string> keys(random.below(50));
     const bool is_run = random.one_in(2);
@@ -85,7 +85,7 @@ class ManyKeysTest : public ::testing::Test {
     skip_absent(keys.size());
   }
 
-  /// Up to the first that is not there.
+  /// Compares up to the first key that is not there.
   void expect_changed(const std::vector<ByteView>& keys) {
     std::size_t called = 0;
     const ManyWritten written = tree().edit_many({}, keys, [&](std::size_t i, ValueEditor& value) {
@@ -111,7 +111,7 @@ class ManyKeysTest : public ::testing::Test {
 };
 
 TEST_F(ManyKeysTest, AreWhatSingleOnesWouldBe) {
-  constexpr std::uint64_t kKeys = 4000;  // twice what the frames hold
+  constexpr std::uint64_t kKeys = 4000;  // twice as many as the frames hold
   Random random(palimpsest::test::seed());
   for (int step = 0; step < palimpsest::test::repeats(12'000); ++step) {
     const std::vector<std::string> texts = some_keys(random, kKeys);
@@ -146,7 +146,7 @@ TEST_F(ManyKeysTest, LargeValuesAreReadAndNotChanged) {
   EXPECT_EQ(
       palimpsest::test::error_of([&] { static_cast<void>(tree().edit_many({}, keys, change)); }),
       ErrorCode::invalid_argument);
-  model_["small"] = value_of(2, 8);  // nobody undoes it
+  model_["small"] = value_of(2, 8);  // without a transaction, so there is no undo
   expect_read(keys);
 }
 
@@ -161,7 +161,7 @@ TEST_F(ManyKeysTest, KeysThatAreNoneAreRefusedBeforeAnythingChanges) {
   expect_read({"small"});
 }
 
-// A place is of its leaf's version: what changes the leaf meanwhile is noticed by whoever uses it.
+// A location is valid for one version of its leaf: its user notices that the leaf has changed.
 TEST_F(ManyKeysTest, PlacesAreThoseOfTheLeafAsItIs) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     EXPECT_TRUE(tree().insert(test::big_endian(2 * i), value_of(i, 100)));
@@ -172,7 +172,7 @@ TEST_F(ManyKeysTest, PlacesAreThoseOfTheLeafAsItIs) {
   const std::string far_away = test::big_endian(1500);
   const std::vector<ByteView> keys{there, absent, far_away};
   find_places(tree().descent(), keys, places, Purpose::read);   // resident or not,
-  find_places(tree().descent(), keys, places, Purpose::write);  // they are by now
+  find_places(tree().descent(), keys, places, Purpose::write);  // now they are resident
   ASSERT_TRUE(places[0].is_known() && places[1].is_known() && places[2].is_known());
   EXPECT_TRUE(places[0].at.found);
   EXPECT_FALSE(places[1].at.found);
@@ -186,7 +186,7 @@ TEST_F(ManyKeysTest, PlacesAreThoseOfTheLeafAsItIs) {
 
 class ManyKeysStressTest : public ManyKeysTest {
  protected:
-  /// Accounts that follow each other, or do not, and may be there twice.
+  /// Accounts that are consecutive, or not, and may occur twice.
   void pay_from_the_first(Random& random, std::uint64_t accounts) {
     std::vector<std::string> texts(2 + random.below(20));
     std::uint64_t number = random.below(accounts);
@@ -202,7 +202,7 @@ class ManyKeysStressTest : public ManyKeysTest {
   }
 };
 
-// Sums stay: each change takes from the first key of a batch what it gives to the others.
+// Sums stay constant: each change moves money from the first key of a batch to the rest.
 TEST_F(ManyKeysStressTest, ThreadsChangeTheSameRecordsWhileLeavesSplit) {
   constexpr std::uint64_t kAccounts = 600;
   constexpr std::size_t kThreads = 5;

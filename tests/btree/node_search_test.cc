@@ -22,7 +22,7 @@ namespace {
 
 constexpr TreeId kTree{7};
 
-/// Some numbers of four bytes, as the keys of tables are: heads are mostly the same.
+/// Some numbers of four bytes, as in keys of tables: the heads are mostly equal.
 std::string composite_key(Random& random) {
   std::string key;
   const std::uint64_t columns = random.between(1, 4);
@@ -36,7 +36,7 @@ std::string any_key(Random& random, std::uint32_t page_size, std::optional<KeySh
   return shape ? random_key(random, *shape, page_size) : composite_key(random);
 }
 
-/// Memory of exactly the key's size, so that AddressSanitizer sees a read beyond it.
+/// A copy of exactly the key's size, so that AddressSanitizer detects a read beyond it.
 class ExactKey {
  public:
   explicit ExactKey(const std::string& key) : bytes_(key.begin(), key.end()) {
@@ -187,7 +187,7 @@ std::uint16_t& lower_len_of(const palimpsest::test::LastPage& page) {
   return *static_cast<std::uint16_t*>(static_cast<void*>(at));
 }
 
-// What it is made of may be read at different moments, too.
+// The parts of a fence may be read at different moments, too.
 TEST(NodeSearch, FencesThatChangeWhileTheyAreReadStayWithinThePage) {
   constexpr std::uint32_t kPageSize = 4096;
   const palimpsest::test::LastPage page(kPageSize);

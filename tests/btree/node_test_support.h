@@ -19,15 +19,15 @@
 namespace palimpsest::btree::test {
 
 inline constexpr std::uint32_t kPageSizes[] = {4096, 8192, 16384, 32768, 65536};
-/// Those that models are tried with, mostly with every shape of keys. Where each is dear, not those
-/// between.
+/// Page sizes for models, mostly with every shape of keys; fewer where debug checks make each of
+/// them slow.
 #ifdef PALIMPSEST_DEBUG_CHECKS
 inline constexpr std::uint32_t kPageSizesOfModels[] = {4096, 16384, 65536};
 #else
 inline constexpr auto& kPageSizesOfModels = kPageSizes;
 #endif
 
-/// Memory of exactly one page, so that AddressSanitizer sees a read beyond it.
+/// Memory of exactly one page, so that AddressSanitizer detects a read beyond it.
 class PageMemory {
  public:
   explicit PageMemory(std::uint32_t size)
@@ -58,11 +58,11 @@ class PageMemory {
   std::unique_ptr<std::byte, Free> bytes_;
 };
 
-/// The keys a test works with.
+/// The shape of a test's keys.
 enum class KeyShape : std::uint8_t {
   integer,         ///< 8 bytes big-endian, from a small range
   random_integer,  ///< 8 random bytes
-  short_bytes,     ///< 1 to 3 bytes, so that many keys meet
+  short_bytes,     ///< 1 to 3 bytes, so that many keys are equal
   nested,          ///< zero bytes and 0xff bytes, prefixes of each other
   shared_prefix,   ///< a long common prefix, a short end
   outlier,         ///< integers that share most bytes, and now and then another key

@@ -247,7 +247,7 @@ TEST(TornPages, ReadingGarbageStaysInThePage) {
   std::uint64_t seen = 0;
   for (int round = 0; round < palimpsest::test::repeats(20000); ++round) {
     const PageMemory page(random.one_in(10) ? kPageSizes[random.below(5)] : 4096);
-    // Fields of a few bits make more of the bounds pass than uniform bytes do.
+    // Small values pass more of the bounds checks than uniform bytes do.
     std::uint64_t mask = ~std::uint64_t{0};
     if (random.one_in(2)) {
       mask = random();

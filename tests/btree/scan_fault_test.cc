@@ -1,5 +1,5 @@
-// Scans over leaves that cannot be read: each ends with the error, in its place, and once the leaf
-// can be read again, another one shows everything.
+// Scans over unreadable leaves: each ends with the error at the right record, and once the leaf is
+// readable again, another scan shows everything.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using palimpsest::test::SimKind;
 using palimpsest::test::TreeDatabase;
 using ::testing::HasSubstr;
 
-/// What a scan has shown, and how it ended.
+/// The records that a scan showed, and how it ended.
 struct Scanned {
   std::vector<std::string> keys;
   std::optional<ErrorCode> error;
@@ -45,8 +45,8 @@ class ScanFault : public palimpsest::test::InterleavingTest,
 
   [[nodiscard]] static bool forward() { return GetParam().direction == Direction::forward; }
 
-  /// Leaves nothing but the root in memory; then `fault` happens, and everything is scanned. A scan
-  /// that does not end is stopped with the process.
+  /// Evicts all pages but the root; then `fault` happens, and a scan reads everything. A scan that
+  /// does not end is stopped with the process.
   [[nodiscard]] Scanned scan_with(const std::function<void()>& fault) {
     database_->close();
     database_.reset();
@@ -81,7 +81,7 @@ class ScanFault : public palimpsest::test::InterleavingTest,
     return keys;
   }
 
-  /// How many records a scan shows before it comes to the leaf of this one.
+  /// The number of records that a scan shows before it reaches the leaf of record i.
   [[nodiscard]] std::size_t records_before_leaf_of(std::uint64_t record) {
     const PageId page = leaf_of(record).page;
     std::uint64_t edge = record;
@@ -160,7 +160,7 @@ TEST_P(ScanFault, DeviceFailsForGood) {
   }
 }
 
-// One failed read is a matter of reading ahead: the leaf is read again on its own.
+// One failed read hits only the prefetch: the scan reads the leaf again by itself.
 TEST_P(ScanFault, DeviceFailsOnce) {
   for (const std::uint64_t nth : {1U, 2U, 10U, 40U}) {
     SCOPED_TRACE(nth);

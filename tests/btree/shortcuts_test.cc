@@ -1,4 +1,5 @@
-// What a list of lower inner nodes says is proven is true, and trees are found the same with one.
+// What a list of lower inner nodes reports as proven is true, and descents with and without a list
+// find the same leaves.
 #include "btree/shortcuts.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ std::string numbers(Random& random, std::size_t columns) {
   return key;
 }
 
-/// A list of nodes whose fences these are; the frame of each is its number.
+/// A list of nodes with given fences; the frame of each is its number.
 class List {
  public:
   explicit List(const std::set<std::string>& fences) : fences_(fences.begin(), fences.end()) {
@@ -46,7 +47,7 @@ class List {
     shortcuts_.renew([&] { return std::span<const Shortcuts::Node>(nodes); });
   }
 
-  /// Whether it is proven; false too if there is none.
+  /// Whether the list proves a node for the key; false too if there is none.
   bool guess(const std::string& key) {
     const Shortcuts::Guess guess = shortcuts_.guess(key);
     if (!guess.is_proven) {
@@ -117,7 +118,7 @@ TEST(Shortcuts, SayNothingWithoutNodes) {
   EXPECT_FALSE(shortcuts.is_due());
 }
 
-// Who finds no guess meanwhile goes on without one, however long that takes.
+// A descent that finds no guess meanwhile goes on without one, however long that takes.
 TEST(Shortcuts, AreMadeAnewByOneAtATime) {
   Shortcuts shortcuts;
   shortcuts.renew([&] {
@@ -130,7 +131,7 @@ TEST(Shortcuts, AreMadeAnewByOneAtATime) {
   EXPECT_TRUE(palimpsest::test::eventually([&] { return shortcuts.is_due(); }));
 }
 
-// Lists are some time old: nodes have been split, merged and evicted since.
+// The list is old: nodes have been split, merged and evicted since.
 TEST(Shortcuts, FindWhatTheTreeHas) {
   constexpr int kPhase = 12'000;  // it grows, shrinks and grows again
   Random random(palimpsest::test::seed());

@@ -1,4 +1,4 @@
-// How full splits leave the leaves, and what merges give back.
+// How full splits leave the leaves, and how many pages merges free.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class StructureFill : public ::testing::Test {
     return keys;
   }
 
-  /// After all is removed: the root alone, and no page lost.
+  /// After all records are removed: only the root is left, and no page has leaked.
   void expect_one_page() {
     const TreeAudit audited = audit(tree());
     EXPECT_EQ(audited.node_count(), 1U) << audited.text();
@@ -68,8 +68,8 @@ class StructureFill : public ::testing::Test {
   std::unique_ptr<TreeDatabase> database_;
 };
 
-// The leaf at an end of the tree has no prefix. Once split off, a full one is shorter by what its
-// keys then have in common: 7 of 80 bytes a record here.
+// The leaf at an end of the tree has no prefix. Once split off, a full leaf shrinks by the common
+// prefix of its keys: 7 of 80 bytes a record here.
 TEST_F(StructureFill, AscendingKeys) {
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     insert(big_endian(i));
@@ -119,7 +119,7 @@ TEST_F(StructureFill, InterleavedDescendingStreams) {
   EXPECT_GE(leaf_fill(), 0.80);
 }
 
-// A few stragglers between the ascending keys must not undo it.
+// A few out-of-order keys among the ascending ones must not undo it.
 TEST_F(StructureFill, AscendingKeysWithStragglers) {
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     insert(big_endian(i * 10));

@@ -1,4 +1,4 @@
-// Splits and merges between two steps of somebody else.
+// Splits and merges between two steps of another thread.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace {
 
 class StructureInterleaving : public palimpsest::test::InterleavingTest {
  protected:
-  /// The records [first, last) of the leaf that holds this one.
+  /// The index range [first, last) of the records in the leaf that holds a given record.
   struct Records {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -38,8 +38,8 @@ class StructureInterleaving : public palimpsest::test::InterleavingTest {
   }
 };
 
-// The cursor stands on the last record of a leaf. While it is on its way to the next leaf, that is
-// merged into the first: the leaf it comes to holds the cursor's record too.
+// The cursor stands on the last record of a leaf. While it moves to the next leaf, that one is
+// merged into the first: the leaf it reaches holds the cursor's record too.
 TEST_F(StructureInterleaving, CursorBetweenLeavesThatAreMerged) {
   if (buffer::kOptimisticTakesShared) {
     GTEST_SKIP() << "the thread would change the tree below a latch of its own";
@@ -48,7 +48,8 @@ TEST_F(StructureInterleaving, CursorBetweenLeavesThatAreMerged) {
   const Records right = leaf_mates(left.last);
   const std::uint64_t last_of_left = left.last - 1;
   for (std::uint64_t i = left.first; i < last_of_left; ++i) {
-    ASSERT_TRUE(tree().remove(key_of(i)));  // thin, and its neighbours are too full to merge
+    // nearly empty, and its neighbours are too full to merge
+    ASSERT_TRUE(tree().remove(key_of(i)));
   }
   ASSERT_NE(leaf_of(last_of_left).page, leaf_of(right.first).page);
   Cursor cursor(tree(), 1);
@@ -75,7 +76,7 @@ TEST_F(StructureInterleaving, CursorBetweenLeavesThatAreMerged) {
   }
 }
 
-// Readers who come while a leaf is being split find every record, on either side.
+// Readers that arrive during the split of a leaf find every record, on either side.
 TEST_F(StructureInterleaving, ReadersDuringASplit) {
   const Records mates = leaf_mates(300);
   SyncBarrier split("btree.split.carried_out");
@@ -99,7 +100,7 @@ TEST_F(StructureInterleaving, ReadersDuringASplit) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Readers and a writer who come while two leaves are being merged.
+// Readers and a writer that arrive during the merge of two leaves.
 TEST_F(StructureInterleaving, ReadersAndWriterDuringAMerge) {
   SyncBarrier merge("btree.merge.unlinked");
   std::thread remover([&] {
@@ -126,8 +127,8 @@ TEST_F(StructureInterleaving, ReadersAndWriterDuringAMerge) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// A leaf is to be split and is not in memory. While the thread is on its way to bring it in, merges
-// leave the parent fewer children: where the leaf's swip was there is none any more.
+// A leaf to be split is not in memory. Before the thread loads it, merges leave the parent fewer
+// children: the slot of the leaf's swip no longer exists.
 TEST_F(StructureInterleaving, ChildMovesBeforeItIsBroughtIn) {
   const std::uint64_t last = kRecords - 1;
   ASSERT_NO_FATAL_FAILURE(evict(last));
@@ -148,8 +149,8 @@ TEST_F(StructureInterleaving, ChildMovesBeforeItIsBroughtIn) {
   }
 }
 
-// A split needs room in the root, and the root shrinks to a leaf before it is split: there is
-// nothing to split any more.
+// A split needs space in the root, and the root shrinks to a leaf before it is split: there is
+// nothing left to split.
 TEST_F(StructureInterleaving, RootShrinksBeforeItIsSplit) {
   ASSERT_EQ(tree().descent().root_level(), 1U);
   const auto long_key = [](std::uint64_t i) { return key_of(200) + std::to_string(100'000 + i); };

@@ -20,7 +20,7 @@ namespace palimpsest::btree::test {
 
 using Payload = std::vector<std::byte>;
 
-/// The payload of a change; AddressSanitizer sees a byte too much.
+/// The payload of a change, in memory of exactly its size: AddressSanitizer detects an overrun.
 template <class Change>
 [[nodiscard]] Payload encoded(const Change& change) {
   Payload payload(change.encoded_bytes(), std::byte{0xAA});
@@ -28,7 +28,7 @@ template <class Change>
   return payload;
 }
 
-/// The payload taken apart; it must be a record.
+/// Parses the payload, which must be a record.
 [[nodiscard]] inline TreeRecord parsed(const Payload& payload, std::uint32_t page_size) {
   TreeRecord record;
   EXPECT_EQ(parse_tree_record(payload, page_size, record), std::nullopt);
@@ -54,7 +54,7 @@ inline void copy_page(const PageMemory& from, const PageMemory& to) {
   return buffer::header_of(page).gsn;
 }
 
-/// A page whose fields that redo does not answer for, or that no log has set yet, are zero:
+/// The page with the fields zeroed that redo does not restore, or that no log has set yet:
 /// checksum, GSN, write batch.
 [[nodiscard]] inline std::string comparable(ConstBytes page) {
   std::string bytes(as_view(page.data(), page.size()));
@@ -65,7 +65,7 @@ inline void copy_page(const PageMemory& from, const PageMemory& to) {
   return bytes;
 }
 
-/// Success if two pages have the same bytes, but for those fields.
+/// Success if two pages have the same bytes, except those fields.
 [[nodiscard]] inline ::testing::AssertionResult same_page(ConstBytes replayed,
                                                           ConstBytes original) {
   const std::string a = comparable(replayed);
@@ -113,7 +113,7 @@ inline void add_content(const LeafView& leaf, Content& content) {
   return content;
 }
 
-/// A change that was made to a record, whichever kind it is.
+/// The log record of a change that was made to a record, of whichever kind.
 [[nodiscard]] inline Payload encoded_change(const RecordPlace& at, const StoredRecord* before,
                                             const StoredRecord& after) {
   if (before == nullptr) {

@@ -1,4 +1,4 @@
-// Log records of a tree as bytes: what they take, what they say, what is refused.
+// Log records of a tree as bytes: their sizes, their contents, and what decoding refuses.
 #include "btree/log/tree_record.h"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ std::vector<std::pair<PageId, PageEffect>> pages_of(const Payload& payload) {
   return pages;
 }
 
-/// First pages of the large values that a record takes into use or gives up.
+/// First pages of the large values that a record takes into use or frees.
 std::vector<std::pair<std::uint64_t, ExtentEffect>> extents_of(const Payload& payload) {
   std::vector<std::pair<std::uint64_t, ExtentEffect>> extents;
   visit_extents(parsed(payload, kPageSize), kPageSize,
@@ -81,7 +81,7 @@ TEST(TreeRecordSize, APatchHoldsChangedBytesOnly) {
   const std::string before(1000, 'v');
   std::string after = before;
   after[10] = 'a';
-  after[14] = 'b';  // three bytes between: a run of its own is shorter
+  after[14] = 'b';  // three equal bytes between: a separate run is shorter
   after[17] = 'c';  // two: it is not
   after[999] = 'd';
   const Payload payload = encoded(LoggedUpdate{place("key"), {before}, {after}});
@@ -115,7 +115,7 @@ TEST(TreeRecordSize, APatchHoldsAllPlacesHoweverMany) {
   }
 }
 
-// What lies outside is not looked at: it may be anything.
+// Bytes outside the part are not read: they may be anything.
 TEST(TreeRecordSize, APatchOfAPartIsThatOfTheWhole) {
   Random random(palimpsest::test::seed());
   for (int round = 0; round < palimpsest::test::repeats(3000); ++round) {
@@ -157,7 +157,7 @@ TEST(TreeRecordSize, TheLongestRecordsAreWithinTheBounds) {
       EXPECT_LE(payload.size(), max_record_change_bytes(page_size));
       static_cast<void>(parsed(payload, page_size));
     }
-    // A root full of records, its fences as long as they may be.
+    // A root full of records, its fences as long as possible.
     const PageMemory left(page_size);
     const PageMemory right(page_size);
     left.leaf().init(PageId{2}, kTree, {}, std::nullopt);
@@ -211,7 +211,7 @@ TEST(TreeRecordContent, LargeValuesAreNamedWhole) {
   const Payload insert = encoded(LoggedInsert{place("k"), {a, kLargeValue}});
   EXPECT_THAT(extents_of(insert), ElementsAre(Pair(100U, Effect::allocate)));
   EXPECT_THAT(extents_of(undo_of(insert)), ElementsAre(Pair(100U, Effect::free)));
-  // Descriptors that differ in a few bytes only are not patched.
+  // Descriptors are not patched, even if they differ in a few bytes only.
   const Payload update = encoded(LoggedUpdate{place("k"), {a, kLargeValue}, {b, kLargeValue}});
   EXPECT_THAT(extents_of(update),
               ElementsAre(Pair(100U, Effect::free), Pair(200U, Effect::allocate)));
@@ -291,7 +291,7 @@ TEST_F(TreeRecordStructure, SaysWhatItDid) {
             "format_root tree 7 page 1 allocated");
 }
 
-// The free space of the pages is not in the log.
+// The log does not contain the free space of the pages.
 TEST_F(TreeRecordStructure, CarriesNoFreeSpace) {
   EXPECT_LT(split().size(), 400U);
   EXPECT_LT(split_root().size(), 700U);
@@ -342,7 +342,8 @@ TEST_F(TreeRecordStructure, RefusesSwipsThatAreNoPages) {
               HasSubstr("of child 0 is not plausible"));
 }
 
-// A gap so large that the next run would lie before the last one, and seem to end within the value.
+// A gap so large that, wrapped around, the next run would lie before the last one and seem to end
+// within the value.
 TEST(TreeRecordFaults, RunsDoNotWrapAround) {
   const std::string before(300, 'a');
   std::string after = before;

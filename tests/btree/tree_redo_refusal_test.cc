@@ -1,4 +1,4 @@
-// What redo says of a log record that does not suit its page.
+// The errors of redo for a log record that does not fit its page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ MutableBytes bytes_of(const PageMemory& page) {
   return {page.data(), page.size()};
 }
 
-/// What redo says of a change of a leaf with the records a, c and e.
+/// The error of redo for a change of a leaf with the records a, c and e.
 class RedoRefuses : public ::testing::Test {
  protected:
   RedoRefuses() {
@@ -85,7 +85,7 @@ TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
               HasSubstr("slot 1 of 3 is no ghost"));
 }
 
-// A record says what has changed of a value: that no shadow lies in it shows with the rest.
+// A record encodes only the changed bytes of a value: a missing shadow shows in the unchanged ones.
 TEST_F(RedoRefuses, ValuesWithoutTheShadowThatIsAnnounced) {
   page_.leaf().set_bulk_epoch(BulkEpoch{4});
   const auto reason_of = [&](ByteView after) {

@@ -1,5 +1,5 @@
-// Redo and undo on single pages and small families of pages, in every page size: what was logged
-// gives the same bytes on an older copy, and what was not logged there is refused.
+// Redo and undo on single pages and small families of pages, in every page size: redo of an older
+// copy reproduces the same bytes, and redo refuses records that were not logged for the page.
 #include "btree/log/tree_redo.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ constexpr TreeId kTree{7};
 constexpr PageId kLeft{2};
 constexpr PageId kRight{3};
 constexpr PageId kAbove{1};
-/// Of each damaged record: sizes it is cut to and bits that are flipped at least, and how long it
-/// goes on with the others.
+/// For each damaged record: the minimum number of truncated sizes and flipped bits to try, and the
+/// limit in time for the rest.
 constexpr std::uint64_t kSizesMin = 200;
 constexpr std::uint64_t kBitsMin = 500;
 constexpr double kSecondsPerSample = 0.15;
@@ -54,7 +54,7 @@ class LoggedLeaf {
     page_.leaf().init(kLeft, kTree, {}, std::nullopt);
   }
 
-  /// `shrinks`: whether bytes may be given up, so that undo might not find room.
+  /// `shrinks`: whether a value may get shorter, after which undo might not find space.
   void step(bool shrinks) {
     LeafNode leaf = page_.leaf();
     const SlotIndex count = leaf.count();
@@ -111,7 +111,7 @@ class LoggedLeaf {
     const std::string key = key_at(leaf, slot);
     StoredRecord made = new_value(key.size(), shrinks ? 0 : leaf.value(slot).size());
     if (random_.one_in(4) && made.flags == kPlainRecord && leaf.value(slot).size() >= 4) {
-      made.value = std::string(leaf.value(slot));  // most of it as it was, but longer
+      made.value = std::string(leaf.value(slot));  // mostly unchanged, but longer
       made.value.insert(2, random_.one_in(2) ? "" : "more");
     }
     if (key.size() + made.value.size() > record_bytes_max(page_size_) ||
@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, RedoPages,
                                   std::to_string(static_cast<int>(std::get<1>(shape.param)));
                          });
 
-// From the empty page and from a copy made at any time, the log gives the page as it is.
+// From the empty page and from a copy made at any time, redo reproduces the current page.
 TEST_P(RedoPages, ReplayOnAnOlderCopyGivesTheSameBytes) {
   LoggedLeaf leaf(page_size(), shape(), random_);
   PageMemory copy(page_size());
@@ -310,14 +310,14 @@ PageMemory as_root(const PageMemory& node) {
   return root;
 }
 
-/// Applies a record to copies of pages as they were, and compares with the pages as they are.
+/// Applies a record to copies of the pages before the change, and compares with the pages after it.
 void expect_replayed(const Payload& payload, const std::map<PageId, PageMemory>& before,
                      const std::map<PageId, PageMemory>& after) {
   const std::uint32_t page_size = after.begin()->second.size();
   std::size_t visited = 0;
   visit_pages(parsed(payload, page_size), [&](PageId page, PageEffect effect) {
     ++visited;
-    PageMemory image(page_size);  // what is formatted is not read
+    PageMemory image(page_size);  // redo does not read a page that it formats
     if (effect == PageEffect::change || effect == PageEffect::free) {
       image = PageMemory(before.at(page));
     }
@@ -431,7 +431,8 @@ std::vector<Sample> samples() {
   return all;
 }
 
-/// Redo of a damaged record: refused and nothing changed, or a sound page. Whether it was applied.
+/// Redo of a damaged record either refuses it and changes nothing, or leaves a sound page. Returns
+/// whether it was applied.
 bool refused_or_harmless(const Payload& payload, const Sample& sample) {
   const PageMemory image = sample.image;
   const auto announced = redo_fault(payload, sample.page, image.bytes());
@@ -464,8 +465,8 @@ TEST(RedoOfDamagedRecords, EveryTruncationIsRefusedOrHarmless) {
           << size << " bytes of " << print_tree_record(sample.payload, 4096);
     }
     const TreeRecordKind kind = kind_in(static_cast<std::uint8_t>(sample.payload[0]));
-    // The log says how long a payload is: a shorter value cannot be told from a value cut off, nor
-    // fewer runs or bytes from all of them.
+    // The log stores the payload's length: a truncated value cannot be told from a shorter one, nor
+    // a truncated list of runs or bytes from a complete one.
     const bool open_ended = kind == TreeRecordKind::insert || kind == TreeRecordKind::patch ||
                             kind == TreeRecordKind::replace;
     EXPECT_TRUE(applied == 0 || open_ended) << print_tree_record(sample.payload, 4096);
@@ -488,7 +489,7 @@ TEST(RedoOfDamagedRecords, EveryFlippedBitIsRefusedOrHarmless) {
   }
 }
 
-// A record and a page that are both sound, but not meant for each other.
+// A record and a page that are both sound, but do not belong together.
 TEST(RedoOfDamagedRecords, RecordsOfOtherPagesAreRefusedOrHarmless) {
   const std::vector<Sample> all = samples();
   for (const Sample& record : all) {

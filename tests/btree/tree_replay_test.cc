@@ -1,9 +1,9 @@
-// Log records of everything that a real tree does, replayed on copies of its pages.
+// Replays the log records of everything that a real tree does on copies of its pages.
 //
-// A replica of all pages is changed by log records only. After each step of the structure, and
-// after each change of a record, the record that the tree would have logged is made from what the
-// step left behind; the replica's pages then have the bytes of the tree's. Steps are seen at their
-// sync points, so this runs in debug and sanitizer builds.
+// Only log records change the replica, a copy of all pages. After each structure modification, and
+// after each change of a record, the test builds the record that the tree would have logged from
+// the state that the step left behind; the replica's pages then have the bytes of the tree's. The
+// test observes steps at their sync points, so it runs in debug and sanitizer builds.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -131,15 +131,15 @@ class ReplayedTree {
   [[nodiscard]] Random& random() { return random_; }
   [[nodiscard]] std::uint32_t page_size() const { return page_size_; }
   [[nodiscard]] std::string new_key() { return random_key(random_, shape_, page_size_); }
-  /// A key that is there, as record or ghost, most likely.
+  /// Most likely a key that is there, as record or ghost.
   [[nodiscard]] std::string some_key() {
     const LeafView leaf = replica_.leaf(replica_.leaf_page(new_key()));
     return leaf.count() == 0 ? new_key()
                              : key_at(leaf, static_cast<SlotIndex>(random_.below(leaf.count())));
   }
 
-  /// Runs `change`, which changes the record of `key` and nothing else, and logs it. The payload,
-  /// empty if nothing changed.
+  /// Runs `change`, which changes the record of `key` and nothing else, and logs it. Returns the
+  /// payload, empty if nothing changed.
   template <class Change>
   Payload record_change(const std::string& key, Change change) {
     const auto before = replica_.find(key);
@@ -158,7 +158,7 @@ class ReplayedTree {
     return payload;
   }
 
-  /// Purges ghosts of the leaf of `key` as `may_go(key)` says.
+  /// Purges the ghosts of the leaf of `key` for which `may_go(key)` is true.
   template <class MayGo>
   void purge(const std::string& key, MayGo may_go) {
     std::vector<SlotIndex> slots;
@@ -199,7 +199,7 @@ class ReplayedTree {
     }
   }
 
-  /// Calls visit(page id, bytes) for each node in memory; that is each of the tree.
+  /// Calls visit(page id, bytes) for each node in memory, that is, for all nodes of the tree.
   template <class Visit>
   void visit_frames(Visit visit) {
     auto& frames = database_->pool().frames();
@@ -284,7 +284,8 @@ class ReplayedTree {
     });
     const SlotIndex slot = now.at(parent).inner().find(plan.separator.view()).slot;
     Payload payload = encoded(LoggedSplit{plan, left, right_node, parent, slot, names()});
-    // Which side the insertion memory went to does not always show; then one of the two is right.
+    // The test cannot always tell which side got the insertion memory; then one of the two is
+    // right.
     const PageMemory replayed = replica_.pages().at(left);
     redo(payload, left, {replayed.data(), page_size_}, Gsn{1});
     if (!same_page(replayed.bytes(), now.at(left).bytes())) {
@@ -305,7 +306,7 @@ class ReplayedTree {
   }
 
   void merge(const Pages& now, PageId right) {
-    const LeafView gone = replica_.leaf(right);  // as it is still: a merge does not change it
+    const LeafView gone = replica_.leaf(right);  // still unchanged: a merge does not change it
     const KeyBuffer separator(gone.lower_fence());
     const PageId left = page_where(now, [&](const NodeView& node) {
       return node.level() == gone.level() && node.covers(separator.view());
@@ -338,7 +339,8 @@ class ReplayedTree {
   SimDisk disk_;
   std::unique_ptr<io::Device> device_;
   std::unique_ptr<TreeDatabase> database_;
-  PageId root_;  ///< kept here: asking the tree waits for the root's latch, which a step holds
+  /// Stored here: asking the tree would wait for the root's latch, which a step holds
+  PageId root_;
   Replica replica_;
   Payload pending_;  ///< of the change under way, not applied to the replica yet
   SyncHook split_done_;
@@ -443,13 +445,14 @@ TEST_P(TreeReplay, GivesTheBytesOfTheTree) {
   }
 }
 
-/// Whose record it is, by its key.
+/// Whether the record belongs to the transaction, by its key.
 bool is_ours(const std::string& key) {
   return (std::hash<std::string>{}(key) & 1) != 0;
 }
 
-// A transaction changes its records while others change theirs, split leaves and purge ghosts: its
-// undo finds each record where it is by then and leaves what was there before the transaction.
+// A transaction changes its records while other writers change theirs, split leaves and purge
+// ghosts: its undo finds each record at its new location and restores what was there before the
+// transaction.
 TEST_P(TreeReplay, UndoFindsRecordsThatHaveMoved) {
   Random& random = replayed_.random();
   BTree& tree = replayed_.tree();
@@ -483,7 +486,7 @@ TEST_P(TreeReplay, UndoFindsRecordsThatHaveMoved) {
     } else if (random.one_in(2)) {
       ours(patch(key));
     } else {
-      // Not shorter: bytes that an uncommitted change gives up are not reserved here.
+      // Not shorter: this test does not reserve the bytes that an uncommitted change frees.
       const auto before = replayed_.replica().find(key);
       const std::string value = value_for(key, before ? before->value.size() : 0);
       ours(replayed_.record_change(key, [&] { static_cast<void>(tree.upsert(key, value)); }));

@@ -1,5 +1,5 @@
-// Runs of bytes in which two values differ: the same as found byte by byte, and enough to make one
-// of the other.
+// The runs of bytes in which two values differ: equal to a search byte by byte, and sufficient to
+// make one value from the other.
 #include "btree/node/value_difference.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-// Several writers on one tree against a tiny model: conflicts exactly where it says, while pages
-// with claimed records are evicted, split and merged all the time, and roots grow and shrink; no
-// image that is written shows anything of it (I-6); in the end nothing is left.
+// Several writers on one tree against a tiny model: conflicts exactly where the model has them,
+// while pages with claimed records are evicted, split and merged all the time, and roots grow and
+// shrink. No image that is written contains anything of an open writer (I-6); in the end nothing of
+// it is left.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -53,7 +54,7 @@ class ImageChecker {
   [[nodiscard]] std::uint64_t faults() const { return faults_; }
 
  private:
-  // audit_node() knows no flag of records but those on disk, and no byte that belongs to nothing.
+  // audit_node() accepts only the flags of records on disk, and no byte without an owner.
   void check(ConstBytes bytes) {
     const AlignedMemory image(page_size_, 64);
     std::memcpy(image.data(), bytes.data(), page_size_);
@@ -119,7 +120,7 @@ class WriterModel {
     }
   }
 
-  /// One writer removes most of what nobody else has changed: merges, and a root that shrinks.
+  /// One writer removes most of the unclaimed records: merges, and a root that shrinks.
   void remove_much() {
     Writer& writer = *writers_.front();
     std::vector<std::string> keys;
@@ -162,7 +163,7 @@ class WriterModel {
     ASSERT_EQ(claims, model_.holders.size());
   }
 
-  /// All writers end and every page is touched: nothing of them is left.
+  /// Ends all writers and touches every page: nothing of the writers is left.
   void finish() {
     writers_.clear();
     model_.holders.clear();
@@ -181,7 +182,7 @@ class WriterModel {
     ASSERT_TRUE(sound(*database_));
   }
 
-  /// What was written is what a database without writers would have written.
+  /// The file is what a database without writers would have written.
   void reopen() {
     database_->close();
     database_.reset();
@@ -208,7 +209,7 @@ class WriterModel {
   std::string some_key() {
     std::string key = test::random_key(random_, shape_, options_.page_size_bytes);
     const std::uint64_t dice = random_.below(4);
-    if (dice == 0 && !model_.holders.empty()) {  // one that somebody has changed
+    if (dice == 0 && !model_.holders.empty()) {  // one that a writer has changed
       const auto found = model_.holders.lower_bound(key);
       return found != model_.holders.end() ? found->first : model_.holders.begin()->first;
     }
@@ -248,7 +249,7 @@ class WriterModel {
       }
     }
   }
-  /// Keys that follow each other, and some that do not: up to the first that is refused.
+  /// Inserts keys that are consecutive and some that are not, up to the first that is refused.
   void insert_many(Writer& writer, const std::string& first) {
     std::vector<std::pair<std::string, std::string>> made;
     const std::size_t count = random_.below(24);
@@ -349,7 +350,7 @@ class WriterModel {
   RecordModel model_;
   std::uint64_t next_id_ = 1;
   LastLeaf last_;
-  std::vector<std::unique_ptr<Writer>> writers_;  // end before the database
+  std::vector<std::unique_ptr<Writer>> writers_;  // declared last: they end before the database
 };
 
 class WriterModelTest : public ::testing::TestWithParam<KeyShape> {};
@@ -379,7 +380,7 @@ TEST_P(WriterModelTest, ConflictsAreWhatTheModelSays) {
   EXPECT_EQ(images.faults(), 0U);
 }
 
-// The claims of the last leaf are the root's when it becomes that leaf.
+// The claims of the last leaf become the root's when the root becomes that leaf.
 TEST(Writers, ARootThatBecomesALeafHasItsClaims) {
   SimDisk disk;
   const auto device = disk.device();

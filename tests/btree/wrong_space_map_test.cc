@@ -1,5 +1,5 @@
-// Trees over a space map that says of pages in use that they are free, as a damaged or hostile file
-// may: what notices it says so, nothing aborts, and what was done stays done.
+// Trees over a space map that calls used pages free, as in a damaged or hostile file: the operation
+// that notices it reports it, nothing aborts, and completed changes stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using palimpsest::test::SimDisk;
 using palimpsest::test::TreeDatabase;
 using palimpsest::test::TreeOptions;
 
-/// Everything fits the pool: a file that has failed cannot evict what is dirty.
+/// Everything fits the pool: after a failure the file cannot evict dirty pages.
 constexpr TreeOptions kOptions{.page_size_bytes = 4096, .frames = 300};
 constexpr std::uint64_t kRecords = 1000;
 
@@ -52,7 +52,7 @@ class WrongSpaceMap : public ::testing::Test {
     database_ = TreeDatabase::open(*device_, kOptions);
   }
 
-  /// Everything behind the ring.
+  /// The bytes of all pages behind the ring.
   [[nodiscard]] std::vector<std::byte> pages_on_disk() {
     const std::vector<std::byte> file = disk_.contents(TreeDatabase::kFileName);
     const std::uint64_t place = database_->file().offset_of(database_->file().first_page());
@@ -76,7 +76,7 @@ class WrongSpaceMap : public ::testing::Test {
   std::unique_ptr<TreeDatabase> database_;
 };
 
-// A merge gives a page back that is free already: the file fails. It can be read, not written.
+// A merge frees a page that is free already: the file fails. It can be read, not written.
 TEST_F(WrongSpaceMap, MergedPageIsFreeAlready) {
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     ASSERT_TRUE(tree().insert(key_of(i), std::string(300, 'v')));
@@ -95,8 +95,8 @@ TEST_F(WrongSpaceMap, MergedPageIsFreeAlready) {
   }
 }
 
-// New leaves get the pages of nodes that are in memory: before one of two images is written over
-// the other, the file fails.
+// New leaves get the pages of nodes that are in memory: before one of the two images overwrites the
+// other, the file fails.
 TEST_F(WrongSpaceMap, PagesInUseAreGivenAway) {
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     ASSERT_TRUE(tree().insert(key_of(i), std::string(300, 'v')));
@@ -120,8 +120,8 @@ TEST_F(WrongSpaceMap, PagesInUseAreGivenAway) {
   }
 }
 
-// The pages of a large value are free already: whoever replaces or removes it is told, and has
-// replaced or removed it.
+// The pages of a large value are free already: replacing or removing it reports that, and still
+// replaces or removes it.
 TEST_F(WrongSpaceMap, LargeValueIsFreeAlready) {
   const std::string large(10'000, 'l');
   for (const char* key : {"kept", "removed", "smaller"}) {
@@ -144,7 +144,7 @@ TEST_F(WrongSpaceMap, LargeValueIsFreeAlready) {
 // Only the old value's pages are in doubt: the new one keeps its own.
 TEST_F(WrongSpaceMap, LargeValueIsReplacedByALargeOne) {
   ASSERT_TRUE(tree().insert("key", std::string(10'000, 'o')));
-  database_->space().free(pages_of("key")[1]);  // a hole that the new value does not fit
+  database_->space().free(pages_of("key")[1]);  // a hole too small for the new value
   const std::string larger(20'000, 'n');
   EXPECT_EQ(error_of([&] { tree().upsert("key", larger); }, "has pages that are not in use"),
             ErrorCode::corruption);

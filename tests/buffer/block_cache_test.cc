@@ -26,9 +26,9 @@ using palimpsest::test::eventually;
 using palimpsest::test::run_threads;
 
 constexpr std::uint32_t kPageSize = 4096;
-constexpr std::uint32_t kLeftFree = 2;  // of the last free frames, no block gets any
+constexpr std::uint32_t kLeftFree = 2;  // no block gets one of the last free frames
 
-/// Fills a page with words that say which page it is, and for which time.
+/// Fills a page with words that encode its id and an incarnation.
 void fill(MutableBytes page, PageId id, std::uint64_t incarnation) {
   const std::uint64_t word = raw(id) << 32 | incarnation;
   for (std::size_t at = 0; at < page.size(); at += sizeof word) {
@@ -36,7 +36,7 @@ void fill(MutableBytes page, PageId id, std::uint64_t incarnation) {
   }
 }
 
-/// What a page says of itself; nothing if its words differ.
+/// The word that fills a page; nothing if its words differ.
 std::optional<std::uint64_t> word_of(std::span<const std::uint64_t> words) {
   for (const std::uint64_t word : words) {
     if (word != words.front()) {
@@ -62,7 +62,7 @@ class BlockCacheTest : public ::testing::Test {
     return true;
   }
 
-  /// The incarnation found of a page; 0 if none is kept.
+  /// The incarnation cached of a page; 0 if none is.
   std::uint64_t find(std::uint64_t page) {
     std::uint64_t found = 0;
     std::vector<std::uint64_t> words(kPageSize / sizeof(std::uint64_t));
@@ -79,7 +79,7 @@ class BlockCacheTest : public ::testing::Test {
     return found;
   }
 
-  /// A visit of each frame, as the page reclaimer's, and what went.
+  /// Visits each frame, as the page reclaimer does; returns how many blocks were dropped.
   std::uint32_t visit_all() {
     std::uint32_t evicted = 0;
     for (std::uint32_t i = 0; i < kFrames; ++i) {
@@ -182,7 +182,7 @@ TEST_F(BlockCacheTest, AFrameInUseIsNotEvicted) {
 TEST_F(BlockCacheTest, WhoReadsWhileAFrameChangesHandsReadsNothing) {
   ASSERT_TRUE(keep(7));
   const bool is_there = cache_.read(PageId{7}, [&](const std::byte*) {
-    if (!kOptimisticTakesShared) {  // else the reader holds it
+    if (!kOptimisticTakesShared) {  // otherwise the reader holds it
       cache_.forget(PageId{7});
       EXPECT_TRUE(keep(8, 9));
     }
@@ -191,7 +191,7 @@ TEST_F(BlockCacheTest, WhoReadsWhileAFrameChangesHandsReadsNothing) {
   EXPECT_EQ(is_there, kOptimisticTakesShared);
 }
 
-// Pages are used again and again with another content; whoever finds one finds it whole.
+// Pages are reused again and again with other contents; a reader that finds one finds it whole.
 TEST_F(BlockCacheTest, ThreadsFindWholePages) {
   constexpr std::uint64_t kPages = 24;
   constexpr int kFound = 5'000;  // by each of two readers

@@ -1,5 +1,5 @@
-// The buffer pool with a log: pages given back wait for their record, what a checkpoint collects is
-// all it needs, and a failed log leaves what is in memory readable.
+// The buffer pool with a log: freed pages wait for their record, a checkpoint collects all that it
+// needs, and after a failure of the log the pages in memory stay readable.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 class BufferPoolLog : public palimpsest::test::InterleavingTest {
  public:
-  // Before the log goes.
+  // Before the log is destroyed.
   ~BufferPoolLog() override { database_.reset(); }
 
  protected:

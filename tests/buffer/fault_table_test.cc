@@ -1,4 +1,4 @@
-// One entry a page, and only the right hand takes it out.
+// One entry a page, and only its owner takes it out.
 #include "buffer/fault_table.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST_F(FaultTableTest, OnlyReadyPagesAreTaken) {
   EXPECT_FALSE(table_.take_ready(PageId{7}, FrameIndex{1}));
 }
 
-// Who attaches a ready page keeps its entry until the page has its place.
+// A thread that attaches a ready page keeps its entry until its parent points to it.
 TEST_F(FaultTableTest, ClaimedPagesCountAsBeingLoaded) {
   load(PageId{7}, FrameIndex{1});
   EXPECT_EQ(table_.claim_ready(PageId{7}), kNoFrame);
@@ -70,7 +70,7 @@ TEST_F(FaultTableTest, WithdrawnLoadsLeaveNothing) {
   EXPECT_EQ(table_.find(PageId{80}).frame, FrameIndex{16});
 }
 
-// Many threads want the same few pages: at any time at most one has each.
+// Many threads want the same few pages: at any time at most one thread loads each.
 TEST_F(FaultTableTest, OneLoaderAPage) {
   std::array<std::atomic<int>, 4> loaders{};
   std::atomic<int> met_another{0};

@@ -1,4 +1,4 @@
-// A tree whose leaves can be brought in and evicted at will, for forced interleavings.
+// A tree whose leaves tests load and evict at will, for forced interleavings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -75,8 +75,8 @@ class InterleavingTest : public ClosedTreeTest {
 
   static std::string new_value(std::uint64_t i) { return std::string(380, 'n') + key_of(i); }
 
-  /// Reads other records until this one's leaf has left memory. It is written before: a page that
-  /// alone is dirty may stay for long, since clean ones go before it.
+  /// Reads other records until this one's leaf has left memory. Writes the leaf before, since a
+  /// dirty page may stay long: clean ones are evicted first.
   void evict(std::uint64_t i) {
     database_->pool().flush();
     for (std::uint64_t other = 0; resident(i); other += 7) {

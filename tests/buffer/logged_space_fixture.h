@@ -1,4 +1,4 @@
-// A space map with a log on one simulated disk, a history of what the log was told, kept outside of
+// A space map with a log on one simulated disk, a history of the log's records, kept outside of
 // both, and recovery by the rule that space_map.h states.
 #pragma once
 
@@ -25,14 +25,14 @@
 
 namespace palimpsest::test {
 
-/// What a record says of pages, and its payload in these tests.
+/// A record about pages, and its payload in these tests.
 struct Said {
   std::uint64_t first = 0;
   std::uint32_t pages = 0;
   std::uint32_t in_use = 0;
 };
 
-/// By GSN, and by slot because two logs may use one GSN; the last one decides.
+/// By GSN, and by slot because two logs may use one GSN; the last record of a page decides.
 using History = std::map<std::pair<Gsn, std::uint64_t>, Said>;
 
 /// The pages in use by all records up to a GSN.
@@ -87,7 +87,7 @@ struct RecoveredSpace {
     map->recover(runs);
   }
 
-  /// Whether the map says what the history says up to the cut.
+  /// Whether the map agrees with the history up to the cut.
   void expect_as(const History& history) const {
     const std::set<std::uint64_t> used = pages_in_use(history, cut);
     for (std::uint64_t page = raw(file->first_page()); page < file->page_count(); ++page) {
@@ -126,8 +126,8 @@ class LoggedSpaceTest : public ::testing::Test {
     return say(slot, run, false, at_least);
   }
   Gsn take(buffer::PageRun run) { return take(slot_, run); }
-  /// Gives pages back by a record, and their claim when that is durable. `at_least`: the GSN of the
-  /// record that took them, if that was another slot's.
+  /// Frees pages by a record, and releases their claim when that is durable. `at_least`: the GSN of
+  /// the record that took them, if another slot appended it.
   Gsn give_back(SlotId slot, buffer::PageRun run, Gsn at_least = Gsn{0}) {
     const Gsn gsn = give(slot, run, at_least);
     map_->free_when_durable(run, gsn);
@@ -146,8 +146,8 @@ class LoggedSpaceTest : public ::testing::Test {
     map_->flush(*writer_);
     writer_->harden();
   }
-  /// What a checkpoint does: replay starts behind what the images hold. The note says up to where
-  /// that is, for the case that nothing is written to the log afterwards.
+  /// As a checkpoint: replay starts behind what the images hold. The note records that position, in
+  /// case nothing is written to the log afterwards.
   void checkpoint() {
     const wal::LogStart start = open_.log().current_start();
     flush_and_harden();
@@ -161,7 +161,7 @@ class LoggedSpaceTest : public ::testing::Test {
         static_cast<std::ptrdiff_t>((raw(file_->first_page()) + stretch * kStretchPages) * 4096);
     return {begin, begin + 4096};
   }
-  /// Whether the image in place says that the page, of the first stretch, is in use.
+  /// Whether the image in place has the page, of the first stretch, as used.
   [[nodiscard]] bool in_use_on_disk(PageId page) {
     const std::uint64_t bit = raw(page) - raw(file_->first_page());
     const std::byte byte = map_page()[sizeof(buffer::PageHeader) + bit / 8];
@@ -187,7 +187,8 @@ class LoggedSpaceTest : public ::testing::Test {
     return gsn;
   }
 
-  // Who reads the history finds every record in it that a round has captured.
+  // Holds the mutex across the append: a later reader of the history finds every record that a
+  // round has captured.
   Gsn append(SlotId slot, const Said& said, Gsn at_least) {
     const std::lock_guard lock(mutex_);
     const wal::Appended appended = open_.log().append(

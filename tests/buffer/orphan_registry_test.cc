@@ -1,4 +1,4 @@
-// What hangs off pages that leave and come back: nothing is lost, found twice or kept too long.
+// Attachments of pages that leave and come back: none is lost, found twice or retained too long.
 #include "buffer/orphan_registry.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Of frames that no pool has.
+/// The age of frames outside of any pool.
 const std::atomic<PageAge> kNoAge;
 
 struct Thing final : Attached {
@@ -27,7 +27,7 @@ struct Thing final : Attached {
   bool stays = false;  ///< with its page, in memory
 };
 
-/// Keeps what is needed, and counts what exists.
+/// Retains what is needed, and counts what exists.
 class Things final : public PageAttachment {
  public:
   [[nodiscard]] bool prepare_detach(Hanging& hanging) noexcept override {
@@ -76,7 +76,7 @@ TEST(OrphanRegistry, EachComesBackOnce) {
   Things things;
   OrphanRegistry registry(&things);
   Frame frame(kNoAge);
-  EXPECT_TRUE(registry.page_leaves(frame, {}));  // nothing hangs there
+  EXPECT_TRUE(registry.page_leaves(frame, {}));  // nothing is attached there
   EXPECT_EQ(registry.page_returns(PageId{1}), nullptr);
   for (std::uint64_t i = 1; i <= kPages; ++i) {
     leave(registry, frame, things.make(PageId{i * 64 / 5}));
@@ -93,7 +93,7 @@ TEST(OrphanRegistry, EachComesBackOnce) {
   EXPECT_EQ(registry.count(), 0U);
 }
 
-// What waiting needs cannot be had: the page keeps what hangs there, and is not in the registry.
+// Registration fails for lack of memory: the page keeps its attachment, and is not in the registry.
 TEST(OrphanRegistry, APageThatHasToStayKeepsWhatHangsThere) {
   Things things;
   OrphanRegistry registry(&things);
@@ -163,7 +163,8 @@ TEST(OrphanRegistry, EndDestroysTheOrphans) {
   EXPECT_EQ(things.count(), 0);
 }
 
-// Each thread's pages leave and come back while others prune: what is needed is always found.
+// Each thread's pages leave and come back while other threads prune: needed attachments are always
+// found.
 TEST(OrphanRegistry, ManyThreads) {
   constexpr std::size_t kThreads = 6;
   const std::uint64_t seed = palimpsest::test::seed();

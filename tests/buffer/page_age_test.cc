@@ -1,4 +1,4 @@
-// Since when pages are dirty: set when they become so, kept until they are written, whatever
+// The age of dirty pages: set when they become dirty, retained until they are written, whatever
 // happens to the write.
 #include "buffer/page_age.h"
 
@@ -28,8 +28,8 @@ TEST(PageAge, NumbersAreComparedAcrossTheirEnd) {
   static_assert(PageAge(6).is_before(PageAge(7)) && !PageAge(7).is_before(PageAge(7)));
 }
 
-// Each page has one turn of five, its neighbours in the file the same, and as many pages as
-// another.
+// Each page has one of five turns, its neighbours in the file have the same, and each turn has as
+// many pages.
 TEST(PagesByAge, NeighboursHaveTheirTurnsTogether) {
   constexpr std::uint32_t kTurns = 5;
   constexpr PageAge kYoung(7);
@@ -55,7 +55,7 @@ TEST(PagesByAge, NeighboursHaveTheirTurnsTogether) {
   EXPECT_EQ(changes, kPages / PagesByAge::kNeighbours - 1);
 }
 
-// As tables do that grow together, each by as many pages as are kept for its writers at a time.
+// As with tables that grow together, each by as many pages as its writers reserve at a time.
 TEST(PagesByAge, PagesTakenInStepHaveAllTurns) {
   constexpr std::uint32_t kTurns = 5;
   constexpr std::uint64_t kAtATime = 2 * PagesByAge::kNeighbours;
@@ -86,7 +86,7 @@ class PageAges : public palimpsest::test::InterleavingTest {
   }
 
   [[nodiscard]] BufferPool& pool() { return database_->pool(); }
-  /// In the leaf of its neighbours of the same ten.
+  /// In the leaf of the records with the same tens.
   void update(std::uint64_t record) {
     ASSERT_TRUE(tree().update(key_of(record), new_value(record)));
   }
@@ -102,7 +102,7 @@ class PageAges : public palimpsest::test::InterleavingTest {
     return ::testing::AssertionFailure() << "flags " << (flags & FrameFlag::kAll) << ", since "
                                          << FrameFlag::since_of(flags).number();
   }
-  /// Runs once, in the first write of pages from now on.
+  /// Runs once, in the next write of pages.
   void in_next_write(const std::function<void()>& meanwhile) {
     disk_.set_hook([meanwhile, done = false](const SimOperation& operation) mutable {
       const bool is_of_pages =
@@ -161,7 +161,7 @@ TEST_F(PageAges, UnwrittenFramesAreFoundByAge) {
   EXPECT_EQ(pool().unwritten_frames({.before = second.next()}), frames_of({500}));
 }
 
-// The image that is not written holds the older change.
+// The image whose write fails holds the older change.
 TEST_F(PageAges, AFailedWriteLeavesThePageAsOldAsItWas) {
   const PageAge first = pool().begin_age();
   update(100);
@@ -185,7 +185,7 @@ TEST_F(PageAges, AFailedWriteMakesThePageDirtySinceBefore) {
   EXPECT_TRUE(is_dirty_since(100, first));
 }
 
-// What was written is not to be written again soon because the page is changed all the time.
+// A page that has been written is not due again soon, even if it changes all the time.
 TEST_F(PageAges, APageChangedWhileItIsWrittenIsAsOldAsItsCopy) {
   static_cast<void>(pool().begin_age());
   update(100);

@@ -86,7 +86,7 @@ TEST(PageBitmap, StampsOnlyRise) {
   EXPECT_EQ(bits.stamp(0), 0U);
 }
 
-/// All threads share a stripe and so a word: the worst that can happen to it.
+/// All threads share a stripe and so a word: the worst case.
 TEST(PageBitmap, OneOwnerPerBitWithOneStripe) {
   constexpr std::uint64_t kBits = 32256;
   for (int round = 0; round < 10; ++round) {
@@ -112,7 +112,7 @@ TEST(PageBitmap, OneOwnerPerBitWithOneStripe) {
   }
 }
 
-/// Bits, ranges across words and the tail of four words, taken and given back at once.
+/// Threads take and free bits, ranges across words and the tail of four words at once.
 TEST(PageBitmap, OneOwnerPerBitOfRangesAndTails) {
   constexpr std::uint64_t kBits = 256;
   PageBitmap bits(kBits);

@@ -1,5 +1,5 @@
 // The device fails at the n-th operation, for every n: nothing is lost, and the page file is then
-// either usable or failed, as it says.
+// either usable or reports that it has failed.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -44,14 +44,14 @@ void expect_failed_state(PageWorkload& workload) {
   EXPECT_EQ(error_of([&] { file.close_cleanly(); }), ErrorCode::failed);
 }
 
-/// What became of a run with one fault.
+/// The result of a run with one fault.
 struct FaultRun {
   std::uint64_t operations = 0;
   bool failed = false;
   bool threw = false;
 };
 
-/// Steps on through errors that leave the file usable, and takes note of what they were.
+/// Goes on after errors that leave the file usable, and records them.
 void run_to_the_end(PageWorkload& workload, bool for_good, FaultRun& run) {
   while (!workload.done()) {
     try {
@@ -69,8 +69,8 @@ void run_to_the_end(PageWorkload& workload, bool for_good, FaultRun& run) {
   }
 }
 
-/// The process ends; the device's cache lives on and shows what the medium may lack. Then the power
-/// fails, at every operation of reopening.
+/// The process ends; the device's cache survives and may show more than the medium has. Then the
+/// power fails, at every operation of reopening.
 void expect_reopens(const SimDisk& disk, const PageJournal& journal, std::uint64_t seed) {
   SimDisk reopened = disk.snapshot();
   std::vector<SimDisk> points;
@@ -161,7 +161,7 @@ TEST(PageFault, EverySyncFailsAndTheFileIsReopened) {
   }
 }
 
-// What is seen of the file's size is not on the medium, and the header of a clean file names it.
+// The file's visible size is not on the medium, and the header of a clean file names it.
 TEST(PageFault, AGrowthIsDurableThoughItsSyncFailed) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -1,4 +1,4 @@
-// The page file as found: created, reopened, refused when it is not what it should be.
+// The page file: creation, reopening, and refusal of files with contradictions.
 #include "buffer/page_file.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ class PageFileTest : public testing::Test {
     batch.write();
   }
 
-  /// Changes the newest header on disk and gives it a right checksum; destroys the older copies.
+  /// Changes the newest header on disk with a valid checksum; destroys the older copies.
   void forge(const std::function<void(FileHeader&)>& change) {
     const std::vector<std::byte> bytes = disk_.contents(buffer::kPageFileName);
     FileHeader header =
@@ -217,7 +217,7 @@ TEST_F(PageFileTest, SurvivesAllHeaderCopiesButOne) {
                              HasSubstr("copy 2: checksum stored 0x"), HasSubstr("computed 0x")));
 }
 
-// A copy from before would be believed: that there is no catalog yet, or that nothing was written.
+// An older copy would be valid: it says that there is no catalog yet, or that nothing was written.
 TEST_F(PageFileTest, AnyCopyMayBeDamagedAfterAChange) {
   create();
   const std::uint64_t pages = open()->page_count();
@@ -253,8 +253,8 @@ TEST_F(PageFileTest, ANewRootIsInEveryCopy) {
   }
 }
 
-// In pages that the file has just grown by: whatever a crash keeps, the header names it only if
-// they are there.
+// In new pages of a file that has just grown: whatever a crash keeps, the header names the root
+// only if the pages exist.
 TEST_F(PageFileTest, ANewRootLastsBeforeItIsNamed) {
   const auto made = PageFile::create(*device_, buffer::kPageFileName, kSmall);
   SpaceMap map(*made);
@@ -350,7 +350,7 @@ TEST_F(PageFileTest, DamagedPageIsNamedWithBothChecksums) {
   EXPECT_THAT(text, HasSubstr("computed 0x"));
 }
 
-/// Pages one after the other, read into memory that goes on where it does for the page before.
+/// Consecutive pages, read into adjacent memory.
 class Neighbours : public PageFileTest {
  protected:
   static constexpr std::size_t kCount = 12;
@@ -365,7 +365,7 @@ class Neighbours : public PageFileTest {
       write(*file_, writer, ids_.back(), i + 1);
     }
   }
-  /// The transfers that it took.
+  /// Returns the number of transfers.
   std::uint64_t read() {
     for (std::size_t i = 0; i < kCount; ++i) {
       reads_[i] = {.id = ids_[i], .into = memory_.bytes().subspan(i * 4096, 4096)};
@@ -374,7 +374,7 @@ class Neighbours : public PageFileTest {
     file_->read_pages(reads_);
     return device_->statistics().reads - before;
   }
-  /// Of the pages that were read, those that were not to be had.
+  /// The pages that could not be read.
   [[nodiscard]] std::vector<std::size_t> failed() const {
     std::vector<std::size_t> failed;
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -442,8 +442,8 @@ TEST_F(PageFileTest, UncleanFileIsRefusedUnlessAsked) {
   EXPECT_TRUE(open()->was_clean());
 }
 
-// A copy in the ring whose batch number no writer ever gave must neither be restored nor keep those
-// from being restored that are real.
+// A copy in the ring with a batch number that no writer assigned must neither be restored nor
+// prevent the restore of valid ones.
 TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
   create();
   const PageId page = pages_[0];

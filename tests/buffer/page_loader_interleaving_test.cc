@@ -1,4 +1,4 @@
-// Threads stopped in the middle of a page fault while others change the world around them.
+// Threads stopped in the middle of a page fault while other threads change the tree.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ constexpr std::uint64_t kRecord = 500;
 
 class PageLoaderInterleaving : public palimpsest::test::InterleavingTest {
  protected:
-  /// Reads the record in a thread that stops at a sync point; `meanwhile` runs while it stands.
+  /// Reads the record in a thread that stops at a sync point; `meanwhile` runs during the stop.
   template <class Meanwhile>
   std::string value_read_around(std::string_view sync_point, Meanwhile meanwhile) {
     evict(kRecord);
@@ -36,9 +36,9 @@ class PageLoaderInterleaving : public palimpsest::test::InterleavingTest {
     return value;
   }
 
-  /// A thread has looked at the swip, and found no entry, when another one loads the page, and
-  /// attaches it: the first one goes on in the middle of that, as far as it comes. Then the page is
-  /// changed. `attach(updater)` lets that thread come to where it attaches the page, and stops.
+  /// A thread has read the swip, and found no entry, when another one loads and attaches the page;
+  /// the first one goes on in the middle of that, as far as it can. Then the page is changed.
+  /// `attach(updater)` lets the updater reach the point where it attaches the page, and stop.
   template <class Attach>
   void expect_loaded_once(Attach attach) {
     if (kOptimisticTakesShared) {
@@ -53,7 +53,7 @@ class PageLoaderInterleaving : public palimpsest::test::InterleavingTest {
     attach(updater);
     attaching.wait_until_reached();
 
-    // It finds the entry and waits, or sees the swip as it was: then it looks no further before the
+    // It finds the entry and waits, or sees the swip unchanged: then it goes no further before the
     // page is attached and changed.
     std::atomic<bool> came_far = false;
     std::atomic<bool> goes_on = false;
@@ -80,8 +80,8 @@ class PageLoaderInterleaving : public palimpsest::test::InterleavingTest {
 };
 
 // The swip was read while the page was not in memory; before the fault is entered in the table,
-// another thread brings it in and changes it. Without the second look at the swip the page would
-// come into memory twice, and the old image would take the place of the new one.
+// another thread loads the page and changes it. Without the second look at the swip the page would
+// be loaded twice, and the old image would replace the new one.
 TEST_F(PageLoaderInterleaving, SwipReadBeforeAnotherThreadLoadsAndChanges) {
   if (kOptimisticTakesShared) {
     GTEST_SKIP() << "the stopped thread would hold the parent's latch";
@@ -108,14 +108,14 @@ TEST_F(PageLoaderInterleaving, SwipReadBeforeAnotherThreadLoadsChangesAndEvicts)
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// The swip is looked at again while another thread attaches the page, which leaves the parent's
-// version alone: the version tells nothing, so the page's entry must still be there. Without it the
-// page would be loaded a second time, and what was changed in the first frame lost.
+// The second look at the swip happens while another thread attaches the page, which does not change
+// the parent's version: so the page's entry must still be there. Without it the page would be
+// loaded a second time, and the changes in the first frame lost.
 TEST_F(PageLoaderInterleaving, SwipIsLookedAtWhileAnotherThreadAttaches) {
   expect_loaded_once([&](std::thread& updater) { updater = std::thread([&] { update(); }); });
 }
 
-// The same with a page that had to wait for its place: the parent was latched when it was loaded.
+// The same with a page that waits to be attached: the parent was latched when it was loaded.
 TEST_F(PageLoaderInterleaving, SwipIsLookedAtWhileAReadyPageIsAttached) {
   expect_loaded_once([&](std::thread& updater) {
     SyncBarrier entered("buffer.fault.entered");
@@ -132,8 +132,8 @@ TEST_F(PageLoaderInterleaving, SwipIsLookedAtWhileAReadyPageIsAttached) {
   });
 }
 
-// Whoever has loaded a page that has to wait for its place still holds the frame: who comes to
-// attach it waits for that, and does not keep others from the parent meanwhile.
+// The thread that has loaded a page that waits to be attached still holds the frame: a thread that
+// wants to attach the page waits for that, and does not block the parent meanwhile.
 TEST_F(PageLoaderInterleaving, AReadyPageThatIsHeldIsWaitedForWithoutItsParent) {
   evict(kRecord);
   std::string of_first;
@@ -169,8 +169,8 @@ TEST_F(PageLoaderInterleaving, AReadyPageThatIsHeldIsWaitedForWithoutItsParent) 
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// The parent is split while the page is read: the loader must not touch the old place, and whoever
-// meets the swip at its new place attaches the page.
+// The parent is split while the page is read: the loader must not touch the swip's old slot, and
+// the next reader of the swip in its new node attaches the page.
 TEST_F(PageLoaderInterleaving, ParentSplitsDuringTheRead) {
   ASSERT_EQ(tree().descent().root_level(), 1U);
   const std::string value = value_read_around("buffer.fault.entered", [&] {
@@ -195,7 +195,7 @@ TEST_F(PageLoaderInterleaving, SecondFaultWaitsForTheFirst) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// A read error is the reader's own; the frame is free again and the next reader tries anew.
+// A read error goes to the reader only; the frame is free again and the next reader retries.
 TEST_F(PageLoaderInterleaving, FailedReadLeavesNothingBehind) {
   evict(kRecord);
   disk_.inject({.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .nth = 1});
@@ -204,7 +204,7 @@ TEST_F(PageLoaderInterleaving, FailedReadLeavesNothingBehind) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Who waits for a load that fails tries on its own, and gets the error too.
+// A thread that waits for a load that fails retries by itself, and gets the error too.
 TEST_F(PageLoaderInterleaving, FailedReadIsToldToThoseWhoWait) {
   evict(kRecord);
   disk_.inject(

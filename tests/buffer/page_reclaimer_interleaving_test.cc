@@ -1,4 +1,4 @@
-// What happens to pages while their images are on the way to disk.
+// Changes, frees and evictions of pages while their images are being written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST_F(PageReclaimerInterleaving, PageChangedDuringItsWriteIsWrittenAgain) {
   EXPECT_EQ(value_of(11), new_value(11));
 }
 
-// A page id that is free may be handed out and written; so it is not free before the write ends.
+// A free page id may be allocated and written; so it is not free before the write ends.
 TEST_F(PageReclaimerInterleaving, PageFreedDuringItsWriteKeepsItsId) {
   for (std::uint64_t i = 0; i < 100; ++i) {
     ASSERT_TRUE(tree().update(key_of(i), new_value(i)));
@@ -128,7 +128,8 @@ TEST_F(PageReclaimerInterleaving, PageFreedDuringItsWriteKeepsItsId) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// Until the write has ended the disk holds the old image: who evicted the page would read that.
+// Until the write has ended the disk holds the old image: after an eviction, a read would find
+// that.
 TEST_F(PageReclaimerInterleaving, PageStaysInMemoryDuringItsWrite) {
   ASSERT_TRUE(tree().update(key_of(500), new_value(500)));
   during_flush([&] {
@@ -141,7 +142,7 @@ TEST_F(PageReclaimerInterleaving, PageStaysInMemoryDuringItsWrite) {
     EXPECT_TRUE(resident(500));
     EXPECT_EQ(value_of(500), new_value(500));
   });
-  ASSERT_NO_FATAL_FAILURE(evict(500));  // and now it may go
+  ASSERT_NO_FATAL_FAILURE(evict(500));  // now it can be evicted
   EXPECT_EQ(value_of(500), new_value(500));
 }
 
@@ -167,7 +168,7 @@ TEST_F(PageReclaimerInterleaving, FailedWriteLosesNothing) {
 /// that write then fails.
 class SecondFlush : public PageReclaimerInterleaving {
  protected:
-  /// Whether each of the two succeeded. The fault hits from the first write on.
+  /// Whether each of the two succeeded. The fault applies from the first write on.
   struct Outcome {
     bool first = false;
     bool second = false;
@@ -233,7 +234,7 @@ TEST_F(SecondFlush, FailsIfItCannotWriteEither) {
 
 #endif
 
-// A remembered leaf that was evicted, or freed by a merge, is not taken for the leaf it was.
+// A remembered leaf that was evicted, or freed by a merge, is not mistaken for the former leaf.
 TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {
   btree::LastLeaf last;
   std::string value;
@@ -251,9 +252,8 @@ TEST_F(PageReclaimerInterleaving, LastLeafForgetsEvictedAndFreedPages) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-/// Many threads that look for frames visit the same few parents, so that there is always one
-/// inside. Simulated by somebody who never lets go of the parent's shared latch unless a writer
-/// waits.
+/// Many threads that search for frames visit the same few parents, so that one is always latched.
+/// Simulates that by a thread that never releases the parent's shared latch unless a writer waits.
 class BusyParent {
  public:
   explicit BusyParent(HybridLatch& latch) PALIMPSEST_NO_ANALYSIS : latch_(latch) {
@@ -278,7 +278,7 @@ class BusyParent {
   std::jthread holder_;
 };
 
-// No writer waits for the parent, as nothing is read in meanwhile, but who wants to evict below it.
+// No load waits for the parent's exclusive latch, only an eviction below it.
 TEST_F(PageReclaimerInterleaving, FramesAreFreedBelowAParentThatIsNeverLeftAlone) {
   for (std::uint64_t i = 0; i < kRecords; ++i) {  // until every frame is in use
     ASSERT_EQ(value_of(i), old_value(i));
@@ -289,8 +289,8 @@ TEST_F(PageReclaimerInterleaving, FramesAreFreedBelowAParentThatIsNeverLeftAlone
   EXPECT_EQ(reservation.count(), kOptions.frames / 2);
 }
 
-// A failed file writes nothing any more. It is read on in the frames that clean pages leave; the
-// dirty ones stay, and whoever writes learns why.
+// A failed file is not written any more. Reads use the frames of clean pages; the dirty ones stay,
+// and a writer gets the reason of the failure.
 TEST_F(PageReclaimerInterleaving, FailedFileIsReadInTheFramesOfCleanPages) {
   constexpr std::uint64_t kChanged = 500;  // in all frames but a few
   for (std::uint64_t i = 0; i < kChanged; ++i) {
@@ -309,7 +309,7 @@ TEST_F(PageReclaimerInterleaving, FailedFileIsReadInTheFramesOfCleanPages) {
     read_all();
   }
 #ifdef PALIMPSEST_SYNC_POINTS
-  // By now no frame is free that nobody has looked for; reading on wakes who looks.
+  // By now the reclaimer has tried every frame; further reads wake it.
   const std::uint64_t slept = sleeps.hits();
   EXPECT_TRUE(palimpsest::test::eventually([&] { return read_all(), sleeps.hits() > slept; }))
       << "frames are looked for all the time, where there are none";

@@ -1,4 +1,4 @@
-// Frames set aside for splits: never so many that those who have some cannot bring pages in.
+// Frames reserved for splits: never so many that the threads with a reservation cannot load pages.
 #include "buffer/page_reservation.h"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ class PageReservationTest : public palimpsest::test::InterleavingTest {
   static constexpr std::uint32_t kReservedMax = kOptions.frames / 8;
 };
 
-// More threads than frames want to set one aside and keep it. While those who got theirs keep it,
-// everything can still be read; when they give theirs back, the next ones go on.
+// More threads than frames want to reserve one and keep it. While the reservations that were
+// granted last, everything can still be read; when they are released, the waiting threads go on.
 TEST_F(PageReservationTest, AllTogetherLeaveFramesForOthers) {
   std::atomic<std::uint32_t> kept = 0;
   std::atomic<std::uint32_t> kept_most = 0;
@@ -55,7 +55,7 @@ TEST_F(PageReservationTest, AllTogetherLeaveFramesForOthers) {
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
-// One that is larger than all may have together is given to whoever comes when there is no other.
+// A reservation above the common limit is granted when there is no other.
 TEST_F(PageReservationTest, OneMayBeLarger) {
   {
     const PageReservation large = database_->pool().reserve(2 * kReservedMax);

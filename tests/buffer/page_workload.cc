@@ -209,7 +209,7 @@ void PageWorkload::reopen() {
   start(PageFile::open(*device_, buffer::kPageFileName));
 }
 
-/// All that was in place is durable.
+/// Everything in place is durable.
 void PageWorkload::note_synced() {
   for (const auto& [id, version] : in_place_) {
     if (const auto page = journal_.pages.find(id); page != journal_.pages.end()) {

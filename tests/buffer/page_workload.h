@@ -1,4 +1,4 @@
-// A random workload on a page file that remembers, outside of the engine, what a crash may leave.
+// A random workload on a page file that records, outside of the engine, what a crash may leave.
 //
 // The oracle. Every image of a page has a version, rising over the whole run. At any moment the
 // journal holds, for each page in use:
@@ -7,9 +7,9 @@
 //   copied    whether a version of the page was in a batch whose copy was synced
 // After a crash now, and any number of crashes in the restore, the page reads as one whole version
 // v with hardened <= v <= newest; it may be damaged only if it was neither hardened nor copied.
-// Versions from before a page was freed are older than anything of its next life.
-// The space map is one of the maps flushed, none older than the newest one hardened; the catalog
-// root is the last one set or the one being set.
+// Versions from before a page was freed are older than any of its next life. The space map is one
+// of the flushed maps, none older than the newest one hardened; the catalog root is the last one
+// set or the one being set.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ namespace palimpsest::test {
 
 inline constexpr const char* buffer::kPageFileName = "pages";
 
-/// Makes an image (not sealed) whose every byte follows from page and version.
+/// Makes an image (not sealed) each byte of which follows from page and version.
 void fill_image(MutableBytes image, PageId id, std::uint64_t version);
-/// The version of a whole image, or nothing if some byte does not follow.
+/// The version of a whole image, or nothing if some byte does not match.
 [[nodiscard]] std::optional<std::uint64_t> version_of(ConstBytes image, PageId id);
 
 struct PageHistory {
@@ -72,11 +72,11 @@ class PageWorkload {
   [[nodiscard]] bool done() const noexcept { return steps_ == options_.steps; }
   void close();
 
-  /// Tells the journal of an operation that the disk is about to do: call it from the disk's hook.
+  /// Records an operation that the disk is about to do: call it from the disk's hook.
   void observe(const SimOperation& operation);
 
   [[nodiscard]] const PageJournal& journal() const noexcept { return journal_; }
-  /// What reads must show now: of a file that failed, not the pages it failed to write in place.
+  /// What reads must return now: of a failed file, without the pages it failed to write in place.
   [[nodiscard]] PageJournal journal_of_reads() const;
   [[nodiscard]] buffer::PageFile* file() noexcept { return file_.get(); }
   [[nodiscard]] buffer::PageWriter& writer() noexcept { return *writer_; }
@@ -117,7 +117,7 @@ class PageWorkload {
   bool map_failed_ = false;
 };
 
-/// What is wrong with the file as opened, by the journal; empty if nothing is.
+/// The errors of the opened file according to the journal; empty if there are none.
 [[nodiscard]] std::string judge(buffer::PageFile& file, const PageJournal& journal);
 
 }  // namespace palimpsest::test

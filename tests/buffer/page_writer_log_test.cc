@@ -107,7 +107,7 @@ TEST_P(PageWriterLog, NoRoundForWhatIsDurable) {
   EXPECT_LT(durable(), second);
 }
 
-// No record has such a GSN: the page comes from a file that somebody has damaged on purpose.
+// No record has such a GSN: only a forged page can.
 TEST_P(PageWriterLog, AGsnBeyondTheClockIsNotWaitedForInVain) {
   const Gsn beyond{raw(append(open_.claim())) + 1'000'000};
   write({{pages_[0], beyond}});
@@ -138,7 +138,7 @@ TEST_P(PageWriterLog, FailedLogLetsNothingBeWritten) {
   EXPECT_EQ(disk_.contents("pages"), before);
   EXPECT_EQ(gsn_on_disk(pages_[0]), old);
   EXPECT_FALSE(file_->failed());
-  // Also what needs nothing of the log: it may have been changed back without a record.
+  // Also a page that needs nothing of the log: it may have been changed back without a record.
   EXPECT_EQ(error_of([&] { write({{pages_[0], old}}); }), ErrorCode::failed);
 }
 

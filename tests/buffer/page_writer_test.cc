@@ -163,7 +163,7 @@ TEST_F(PageWriterTest, FreshPagesGoInPlaceInLongTransfers) {
   EXPECT_EQ(version(pages_[15]), 5U);
 }
 
-/// Fresh pages in memory that is used again and again, as FreshWriter's owners do it.
+/// Fresh pages in memory that is reused, as FreshWriter's owners do it.
 class FreshPages {
  public:
   static constexpr std::size_t kInMemory = 3;

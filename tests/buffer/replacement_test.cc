@@ -1,4 +1,4 @@
-// Which pages leave memory: those that are used again and again stay, whatever passes by.
+// Which pages are evicted: frequently used ones stay, whatever is read once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace palimpsest::buffer {
 namespace {
 
-/// Of frames that no pool has.
+/// The age of frames outside of any pool.
 const std::atomic<PageAge> kNoAge;
 
 int visits_until_cold(Frame& frame) {
@@ -64,8 +64,8 @@ TEST(FrameHeat, IsNotTheNextPages) {
   EXPECT_EQ(visits_until_cold(frame), 2);
 }
 
-// Some leaves are read again and again; then a third of the others are, for a while each, more
-// than there are frames.
+// Some leaves are read again and again; then a third of the remaining ones are, for a while each,
+// more than there are frames.
 class Replacement : public palimpsest::test::ClosedTreeTest {
  protected:
   static constexpr std::uint64_t kRecords = 36'000;
@@ -89,7 +89,7 @@ class Replacement : public palimpsest::test::ClosedTreeTest {
   }
 };
 
-// Else the first one that needs a frame would wait until all pages have been visited.
+// Otherwise the first thread that needs a frame would wait until all pages have been visited.
 TEST_F(Replacement, PagesHaveBeenVisitedWhenTheFirstHasToGo) {
   const BufferPool& pool = database_->pool();
   for (std::uint64_t i = 0; pool.free_frame_count() > 16; i += 10) {
@@ -112,7 +112,7 @@ TEST_F(Replacement, AScanLeavesWhatIsUsedAgainAndAgain) {
     }
   }
   for (std::uint64_t i = 0; i < kRecords; ++i) {
-    if (i % kEach > kEach / 3 && i % kEach < kEach * 2 / 3) {  // far from what is hot
+    if (i % kEach > kEach / 3 && i % kEach < kEach * 2 / 3) {  // far from the hot ones
       read(i);
     }
   }

@@ -28,8 +28,8 @@ namespace {
 using btree::BTree;
 using palimpsest::test::error_of;
 
-/// A tree with many leaves, whose reading drives out others' roots; and small ones, which are their
-/// root.
+/// A tree with many leaves, which evicts the roots of other trees when it is read; and small ones,
+/// which consist of their root.
 class RootPlacesTest : public palimpsest::test::InterleavingTest {
  protected:
   static constexpr std::uint32_t kFirstTree = 100;
@@ -49,7 +49,7 @@ class RootPlacesTest : public palimpsest::test::InterleavingTest {
   [[nodiscard]] static Swip swip_of(const BTree& tree) {
     return tree.descent().root().place().swip();
   }
-  /// Reads the large tree until something holds.
+  /// Reads the large tree until a condition holds.
   template <class Holds>
   void read_until(const Holds& holds) {
     database_->pool().flush();
@@ -81,7 +81,7 @@ class RootPlacesTest : public palimpsest::test::InterleavingTest {
 };
 
 TEST_F(RootPlacesTest, ManyMoreTreesThanFrames) {
-  constexpr std::uint32_t kTrees = 600;  // in three pages of places
+  constexpr std::uint32_t kTrees = 600;  // in three pages of roots
   for (std::uint32_t number = 0; number < kTrees; ++number) {
     make(number);
   }
@@ -95,8 +95,8 @@ TEST_F(RootPlacesTest, ManyMoreTreesThanFrames) {
 TEST_F(RootPlacesTest, ARootThatIsNotThereIsReadAhead) {
   const BTree& small = make(1);
   evict_root(small);
-  // A prefetch waits for nothing: while an eviction holds the latch of the page of places, it
-  // loads nothing.
+  // A prefetch never waits: while an eviction holds the latch of the page of roots, it loads
+  // nothing.
   EXPECT_TRUE(palimpsest::test::eventually([&] {
     small.prefetch(std::vector<ByteView>{"key"});
     return swip_of(small).swizzled();
@@ -152,7 +152,7 @@ TEST_F(RootPlacesTest, MoreTreesThanThereArePlacesForAreRefused) {
   }
   EXPECT_EQ(error_of([&] { return TreeRoot::open(pool, PageId{1}, TreeId{1000}); }, "more memory"),
             ErrorCode::out_of_memory);
-  EXPECT_EQ(value_of(7), old_value(7));  // half of the frames are for all else
+  EXPECT_EQ(value_of(7), old_value(7));  // half of the frames are for other pages
   EXPECT_TRUE(tree().update(key_of(7), new_value(7)));
 }
 
@@ -184,8 +184,8 @@ TEST_F(RootPlacesTest, ManyThreadsReadAndWriteMoreTreesThanFrames) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-/// A reader of a small tree has read where the root is, and stands before it takes the version of
-/// that frame.
+/// A reader of a small tree has read where the root is, and has not yet read the version of that
+/// frame.
 class RootPlacesInterleaving : public RootPlacesTest {
  protected:
   template <class Meanwhile>
@@ -202,7 +202,7 @@ class RootPlacesInterleaving : public RootPlacesTest {
     EXPECT_EQ(value, text_of(1));
     EXPECT_TRUE(all_sound());
   }
-  /// Another page lies where the root lay.
+  /// Another page gets the frame of the root.
   void reuse_frame_of_root(const BTree& small) {
     const FrameIndex frame = swip_of(small).frame();
     evict_root(small);

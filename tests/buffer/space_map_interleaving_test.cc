@@ -1,5 +1,5 @@
 // A flush of the space map that meets a record between its append and its bits, at each of its
-// steps; frees that meet the log.
+// steps; frees concurrent with the log.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -54,8 +54,8 @@ TEST_F(SpaceMapInterleaving, FlushDoesNotMissARecordThatWasAppendedBefore) {
   EXPECT_TRUE(recovered.map->is_allocated(page.first));
 }
 
-// Another record has marked the stretch: its image is copied all the same, and must not lie between
-// the two halves of a record.
+// Another record has marked the stretch, so its image is copied anyway, which must not happen
+// between the two halves of a record.
 TEST_F(SpaceMapInterleaving, ImageHasAllOfARecordOrNothing) {
   const PageRun page = allocate();
   const PageRun other = allocate();
@@ -73,7 +73,7 @@ TEST_F(SpaceMapInterleaving, ImageHasAllOfARecordOrNothing) {
   EXPECT_GE(durable(), taken_);
 }
 
-// What changes after the copy is not in this image and is in the next.
+// A change after the copy is not in this image but in the next.
 TEST_F(SpaceMapInterleaving, RecordAfterTheCopyIsWrittenByTheNextFlush) {
   const PageRun first = allocate();
   const PageRun second = allocate();

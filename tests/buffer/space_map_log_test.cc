@@ -1,5 +1,5 @@
-// The space map with a log: what is written is what durable records say, pages given back wait for
-// theirs, and images and log together recover the map, wherever the power fails.
+// The space map with a log: images agree with durable records, freed pages wait for theirs, and
+// images and log together recover the map, wherever the power fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,7 +71,7 @@ TEST_F(SpaceMapLog, FreedPageWaitsForItsRecord) {
   EXPECT_LT(durable(), freed);
   EXPECT_TRUE(map_->is_allocated(page.first));
   EXPECT_FALSE(map_->is_logged(page.first));
-  for (int i = 0; i < 600; ++i) {  // the file grows rather than that
+  for (int i = 0; i < 600; ++i) {  // the file grows rather than reuse one
     EXPECT_NE(map_->allocate(0), page.first);
   }
   make_durable(freed);
@@ -114,7 +114,7 @@ TEST_F(SpaceMapLog, ManyFreesAreCompletedByLaterOnes) {
 }
 
 TEST_F(SpaceMapLog, FullDeviceWaitsForTheLogBeforeItSaysNoSpace) {
-  map_->free(map_->allocate_extent(100, 1).front());  // the file has so many pages
+  map_->free(map_->allocate_extent(100, 1).front());  // makes the file this long
   std::vector<PageRun> pages;
   const std::uint64_t end = (pages.push_back(allocate()), file_->page_count());
   disk_.inject({.error = ENOSPC,
@@ -151,7 +151,7 @@ TEST_F(SpaceMapLog, TailIsCutOffOnlyWhereTheLogSaysFree) {
   EXPECT_EQ(map_->truncate_free_tail(), 0U) << "the record is not durable";
   make_durable(freed);
   EXPECT_EQ(map_->truncate_free_tail(), end - raw(far.first));
-  // A claim that is gone although the log says the page is in use: not a page to be cut off.
+  // A claim is lost although the log has the page as used: the page must not be cut off.
   const PageRun wrong = map_->allocate_extent(300, 1)[0];
   make_durable(take(wrong));
   map_->free(PageRun{PageId{raw(wrong.first) + 200}, 100});
@@ -186,7 +186,7 @@ TEST_F(SpaceMapLog, FailedLogLetsNoImageBeWritten) {
   EXPECT_FALSE(file_->failed());
 }
 
-// Growth is not in the log, and an image may be older or newer than what is replayed.
+// Growth is not in the log, and an image may be older or newer than the replayed records.
 TEST_F(SpaceMapLog, RecoverGrowsTheFileAndSetsWhatIsSaid) {
   map_.reset();
   SpaceMap map(*file_);
@@ -219,7 +219,7 @@ TEST_F(SpaceMapLog, RecoverGrowsTheFileAndSetsWhatIsSaid) {
   EXPECT_TRUE(again.is_allocated(PageId{far + 49}));
 }
 
-// An image that says so may have been seen and not be durable: the sync after its write has failed.
+// An image may show the change and not be durable: the sync after its write has failed.
 TEST_F(SpaceMapLog, WhatTheLogSaysIsWrittenThoughTheImageSaysItToo) {
   const PageRun logged = allocate();
   take(logged);
@@ -281,7 +281,7 @@ TEST_F(SpaceMapLog, EveryCrashRecoversWhatTheLogSays) {
       give_back(slot, mine.back().first, mine.back().second);
       mine.pop_back();
     } else if (dice < 86) {
-      static_cast<void>(allocate());  // set aside and never used
+      static_cast<void>(allocate());  // reserved and never used
     } else if (dice < 90) {
       open_.log().write_pending();
     } else if (dice < 94) {
@@ -297,8 +297,8 @@ TEST_F(SpaceMapLog, EveryCrashRecoversWhatTheLogSays) {
   EXPECT_FALSE(file_->failed());
 }
 
-// The same with threads, crashed while they run; and nobody gets a page whose freeing record is not
-// durable.
+// The same with threads, crashed while they run; and no thread gets a page before its freeing
+// record is durable.
 TEST_F(SpaceMapLog, ThreadsCheckpointsAndCrashes) {
   constexpr std::size_t kThreads = 6;
   constexpr int kOperations = 400;
@@ -318,7 +318,7 @@ TEST_F(SpaceMapLog, ThreadsCheckpointsAndCrashes) {
         checkpoint();
         if (round % 4 == 0) {
           const SimDisk crashed = disk_.crash(random());
-          // What the cut covers was in the history before it was published.
+          // The history got everything up to the cut before it was published.
           const RecoveredSpace recovered(crashed);
           recovered.expect_as(history());
         }

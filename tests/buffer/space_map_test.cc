@@ -1,4 +1,4 @@
-// The space map against a plain set of page ids: alone, reopened, and under many threads.
+// The space map against a plain set of page ids: alone, reopened, and with many threads.
 #include "buffer/space_map.h"
 
 #include <gtest/gtest.h>
@@ -96,14 +96,15 @@ TEST_F(SpaceMapTest, HandsOutNeighboursLowestFirst) {
     EXPECT_EQ(map_->allocate(0), PageId{kFirst + i});
   }
   EXPECT_EQ(file_->page_count(), kFirst + kStep);
-  // Another stripe keeps out of the way of the first.
+  // Another stripe avoids the words of the first.
   EXPECT_GE(raw(map_->allocate(1)), kFirst + 128);
   map_->free(PageId{kFirst + 7});
   EXPECT_EQ(map_->allocate(2), PageId{kFirst + 7});
 }
 
 TEST_F(SpaceMapTest, UsesEveryPageBeforeTheFileGrows) {
-  // Each stripe holds a word of its own; what they hold is found before the file grows.
+  // Each stripe reserves a word of its own; the pages in those words are found before the file
+  // grows.
   std::set<PageId> used;
   for (std::uint64_t i = 0; i < kStep - 1; ++i) {
     EXPECT_TRUE(used.insert(map_->allocate(i % 5 == 0 ? static_cast<std::uint32_t>(i) : 0)).second);
@@ -117,7 +118,7 @@ TEST_F(SpaceMapTest, ExtentsAreContiguousAndNeverCrossMapPages) {
   const std::vector<PageRun> one = map_->allocate_extent(1000, 1);
   ASSERT_EQ(one.size(), 1U);
   EXPECT_EQ(one[0], (PageRun{PageId{kFirst + 1}, 1000}));
-  // Too long for what is left of the first stretch.
+  // Too long for the rest of the first stretch.
   const std::vector<PageRun> next = map_->allocate_extent(kStretch - 1, 1);
   ASSERT_EQ(next.size(), 1U);
   EXPECT_EQ(next[0].first, PageId{kFirst + kStretch + 1});
@@ -159,13 +160,13 @@ TEST_F(SpaceMapTest, AFileGrowsByWhatWillBeTakenBesides) {
     static_cast<void>(map_->allocate_extent(kStep, 1));
   }
   EXPECT_EQ(file_->page_count(), pages);
-  // On a full disk it grows by what it must.
+  // On a full disk it grows only by the minimum.
   disk_.inject({.error = ENOSPC, .kinds = static_cast<unsigned>(SimKind::allocate)});
   static_cast<void>(map_->allocate_extent(10, 1, 5 * kStep));
   EXPECT_EQ(file_->page_count(), pages + 10);
 }
 
-// Nothing of it stays taken.
+// No part of it stays allocated.
 TEST_F(SpaceMapTest, AnExtentThatThereIsNoSpaceForLeavesTheTailFree) {
   const PageRun run = map_->allocate_extent(kStep - 20, 1, 20).front();
   const SpaceMap::Counts before = map_->counts();
@@ -286,8 +287,8 @@ TEST_F(SpaceMapTest, UnflushedChangesAreWrittenByTheNextFlush) {
   EXPECT_TRUE(map_->is_allocated(first));
 }
 
-// A page that is given back twice, or was free on disk although in use: what else the map says is
-// not to be built upon.
+// A page is freed twice, or was free on disk although in use: the rest of the map cannot be trusted
+// either.
 TEST_F(SpaceMapTest, FreeingAFreePageFailsTheFile) {
   const PageId page = map_->allocate(0);
   map_->free(page);
@@ -314,8 +315,8 @@ TEST_F(SpaceMapTest, FreeingARunOfWhichAPageIsFreeFailsTheFile) {
   }
 }
 
-/// Threads allocate, free, take extents; one cuts the tail and flushes. Nobody gets a page that
-/// somebody else has, and the map agrees with the owners in the end, on disk too.
+/// Threads allocate, free, take extents; one cuts the tail and flushes. No page has two owners at a
+/// time, and the map agrees with the owners in the end, on disk too.
 TEST_F(SpaceMapTest, NoPageIsHandedOutTwice) {
   constexpr std::size_t kThreads = 8;
   constexpr int kOperations = 3000;

@@ -1,4 +1,4 @@
-// Records of pages given back: encoding, and every way in which hostile bytes may not be one.
+// Records of freed pages: encoding, and every way in which hostile bytes are invalid.
 #include "buffer/space_record.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(SpaceRecord, RefusesPagesThatAreInTwoRuns) {
   EXPECT_TRUE(SpaceRecord::decode(encoded({{PageId{9}, 4}, {PageId{13}, 2}})).has_value());
 }
 
-// Whatever the bytes, decoding ends, stays inside, and what it accepts is written the same again.
+// Decoding any bytes ends and stays inside, and accepted bytes encode to the same again.
 TEST(SpaceRecord, RandomDamageIsRefusedOrIsARecord) {
   Random random(palimpsest::test::seed());
   const std::vector<std::byte> good = encoded({{PageId{500}, 7}, {PageId{200}, 1}, {PageId{1}, 9}});

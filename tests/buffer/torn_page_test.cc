@@ -1,5 +1,5 @@
 // Crashes at every operation of page file workloads, and again at every operation of the restore.
-// What must then be there is said in page_workload.h.
+// page_workload.h defines the expected state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,12 +54,12 @@ std::vector<CrashPoint> run_and_record(SimDisk& disk, const WorkloadOptions& opt
   return points;
 }
 
-/// The file must still be of use: written, closed, opened as if nothing had happened, and right.
+/// The file must still be usable: written, closed, opened normally, and correct.
 std::string use_and_close(const SimDisk& disk, std::unique_ptr<PageFile> file,
                           PageJournal journal) {
   const auto page =
       std::find_if(journal.pages.begin(), journal.pages.end(), [&](const auto& entry) {
-        return file->contains(entry.first);  // growth may have been lost with the pages it was for
+        return file->contains(entry.first);  // growth may have been lost with its pages
       });
   if (page != journal.pages.end()) {
     auto& [id, history] = *page;
@@ -74,12 +74,12 @@ std::string use_and_close(const SimDisk& disk, std::unique_ptr<PageFile> file,
   file->close_cleanly();
   file.reset();
   const std::unique_ptr<io::Device> device = disk.device();
-  // The map is not the workload's any more; its pages are.
+  // The map is no longer the workload's; its pages are.
   journal.map_hardened = 0;
   return judge(*PageFile::open(*device, buffer::kPageFileName), journal);
 }
 
-/// Opens a crashed disk, crashing again at each operation of the restore, and judges what is there.
+/// Opens a crashed disk, crashing again at each operation of the restore, and judges the result.
 std::string open_and_judge(SimDisk& disk, const PageJournal& journal, std::uint64_t seed,
                            unsigned depth, Totals& totals) {
   std::vector<SimDisk> points;
@@ -127,11 +127,11 @@ void crash_everywhere(const SimOptions& disk_options, const WorkloadOptions& opt
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
                                : damage == 1 ? CrashKeeps::everything
                                              : CrashKeeps::random;
-      // The process is killed, the disk and its cache live on; or the power fails.
+      // The process is killed, and the disk and its cache survive; or the power fails.
       const bool killed = points[i].between_steps && damage == 2;
       SimDisk crashed = killed ? points[i].disk.snapshot() : points[i].disk.crash(seed, keeps);
       ++totals.states;
-      // Depth costs: crash in the restore of one damage in four.
+      // Depth costs time: crash in the restore of one damage in four.
       const unsigned again = damage % 4 == 2 ? depth : 0;
       const std::string fault = open_and_judge(crashed, points[i].journal, seed, again, totals);
       ASSERT_EQ(fault, "") << "crash point " << i << " damage " << damage;

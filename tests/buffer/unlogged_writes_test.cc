@@ -1,5 +1,5 @@
-// What is written past the log while somebody watches: marked after it was written, taken away in
-// runs, and held up while he pauses it.
+// Writes that bypass the log while a watcher exists: they are marked after the write, the watcher
+// takes the marks in runs, and its pause blocks them.
 #include "buffer/unlogged_writes.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(UnloggedWrites, NothingIsMarkedUnlessItIsWatched) {
 TEST(UnloggedWrites, MarksAreTakenInRuns) {
   UnloggedWrites writes;
   writes.watch();
-  write(writes, 60, 10);  // over the end of a word
+  write(writes, 60, 10);  // across the end of a word
   write(writes, 200);
   write(writes, 202);
   write(writes, 64, 3);  // again
@@ -106,7 +106,7 @@ TEST(UnloggedWrites, TakesWhatASetWould) {
   }
 }
 
-// A page's number is raised by each write of it; who takes its mark has to see the last.
+// Each write of a page raises its number; the thread that takes its mark must see the last one.
 TEST(UnloggedWrites, WhatIsWrittenIsTakenAfterwards) {
   constexpr std::size_t kPages = 100;
   constexpr std::size_t kWriters = 3;

@@ -1,5 +1,4 @@
-// A tree that records were appended to as leaves of their own is the tree that insertions would
-// have made.
+// Appending records as leaves of their own yields the same tree as inserting them.
 #include "bulk/append.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +75,7 @@ std::vector<NewRecord> views_of(const Records& records) {
   return views;
 }
 
-/// Appends what can be, and how many that were.
+/// Appends as many records as possible; returns their number.
 std::size_t append(BTree& tree, std::span<const NewRecord> records) {
   std::size_t done = 0;
   LeafWriter writer(tree.descent().pool());
@@ -156,7 +155,7 @@ TEST_F(AppendTest, EqualsInsertionsForAllShapesOfKeys) {
   EXPECT_GT(appended, 1000U);
 }
 
-// Around the places where a leaf is full, or the node above, and nothing else can be inserted.
+// Around the sizes at which a leaf is full, or the node above, and nothing else can be inserted.
 TEST_F(AppendTest, EveryNumberOfRecords) {
   for (std::uint64_t count = 0; count <= 130; ++count) {
     SCOPED_TRACE(count);
@@ -238,7 +237,7 @@ TEST_F(AppendTest, KeysHaveLimits) {
     EXPECT_EQ(error_of([&] { append(tree(), records); }), ErrorCode::invalid_argument);
   }
   ASSERT_NO_FATAL_FAILURE(expect_holds({}));
-  // There is no place above it where its leaf could end.
+  // No longer key exists at which its leaf could end.
   const std::vector<NewRecord> records{{"a", "1"}, {longest, "2"}};
   EXPECT_EQ(append(tree(), records), 1U);
   const std::vector<NewRecord> in_between{{longest, "2"}, {"y", "3"}};
@@ -247,7 +246,7 @@ TEST_F(AppendTest, KeysHaveLimits) {
 }
 
 // No space at the n-th time the file grows, a failed write at the n-th write or sync: for every n.
-// What was appended before is there, and nothing else is in use.
+// Records appended before are there, and no other page is in use.
 TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
   struct Case {
     unsigned kinds;
@@ -284,13 +283,13 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
   }
 }
 
-// One run is written while records for the next one come together.
+// One run is written while records for the next one are collected.
 TEST_F(AppendTest, ManyRunsOfOneWriter) {
   make({.page_size_bytes = 4096, .frames = 64});
   LeafWriter writer(database_->pool());
   Records all;
   for (std::uint64_t part = 0; part < 5; ++part) {
-    // The last ones are more than the writer's memory has room for.
+    // The last ones exceed the writer's memory.
     const Records records =
         numbered(60'000 * part, 60'000 * part + (part < 3 ? 5'000 : 60'000), 150);
     const std::vector<NewRecord> views = views_of(records);
@@ -307,7 +306,7 @@ TEST_F(AppendTest, ManyRunsOfOneWriter) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Its pages are free at once, and others may have them: what is being written is waited for.
+// Its pages are freed at once, and may be allocated again: so the release waits for their writes.
 TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
   make({.page_size_bytes = 4096, .frames = 64});
   ASSERT_EQ(append(tree(), views_of(numbered(0, 1'000, 100))), 1'000U);
@@ -369,7 +368,7 @@ TEST_F(AppendTest, FullDisk) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Between writing the leaves and hanging them: they are free again.
+// Between writing the leaves and attaching them: they are freed.
 TEST_F(AppendTest, AnotherEndMeanwhile) {
   make({.page_size_bytes = 4096, .frames = 64});
   const Records records = numbered(0, 2'000, 100);
@@ -384,7 +383,7 @@ TEST_F(AppendTest, AnotherEndMeanwhile) {
 
 #endif
 
-/// A tree with leaves appended, and a run that is to be hung behind them.
+/// A tree with leaves appended, and a run to be attached behind them.
 class GraftRecordTest : public AppendTest {
  protected:
   void SetUp() override {

@@ -1,6 +1,6 @@
-// A bulk far larger than memory that comes to nothing: ten times the memory of rows, of which it
-// has changed most. What was there is there at once, for whoever has begun before and after; the
-// rest is undone in the background, bit by bit, and a crash in the middle of it changes nothing.
+// Aborts a bulk far larger than memory: it has changed most of ten times the memory of rows. The
+// former rows are visible at once, for transactions that began before and after; the rest is undone
+// in the background, bit by bit, and a crash in the middle of it changes nothing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -15,12 +15,12 @@
 namespace palimpsest::engine::test {
 namespace {
 
-constexpr std::uint64_t kMemoryBytes = std::uint64_t{2} << 20U;  // the least
+constexpr std::uint64_t kMemoryBytes = std::uint64_t{2} << 20U;  // the smallest allowed
 constexpr int kRows = 40'000;
 constexpr std::size_t kBodyBytes = 500;
 constexpr int kLargeOneIn = 399;
-constexpr std::size_t kLargeBytes = 3900;  // beyond what its leaf takes
-/// Fewer than what a tenth of the rows fill.
+constexpr std::size_t kLargeBytes = 3900;  // too large for its leaf
+/// Fewer than a tenth of the rows fill.
 constexpr std::uint64_t kAddedPages = kRows / 10 * kBodyBytes / 4096;
 static_assert(kRows * kBodyBytes >= 9 * kMemoryBytes);
 
@@ -55,7 +55,7 @@ class BulkAbort : public BulkRows {
       ASSERT_TRUE(bulk.bulk->insert(table(), {id, std::string_view(name), std::string_view(body)}));
     }
   }
-  /// Most rows; and some come in between, and as many as a tenth behind all.
+  /// Changes most rows, inserts some between them, and a tenth as many behind all.
   void change_most(InBulk& bulk) {
     for (int id = 0; id < kRows; ++id) {
       if (id % 4 == 0) {
@@ -70,7 +70,7 @@ class BulkAbort : public BulkRows {
     insert_rows(bulk, kRows, kRows + kRows / 10);
   }
 
-  /// It sees what it has done, and takes no memory for that.
+  /// The bulk sees its changes, and takes no memory for that.
   void change_most_and_roll_back() {
     InBulk bulk(*database_);
     change_most(bulk);
@@ -84,7 +84,7 @@ class BulkAbort : public BulkRows {
     EXPECT_TRUE(sound(*database_));
   }
 
-  /// Whoever it is, the rows are those of the beginning.
+  /// Any transaction sees the initial rows.
   void expect_untouched(txn::Transaction* by) {
     int next = 0;
     const auto look = [&](const RowView& row) {
@@ -103,7 +103,7 @@ class BulkAbort : public BulkRows {
     }
   }
 
-  /// By what the log has said: some are free in fact when that is durable.
+  /// As the log's records have it: some are free only when those are durable.
   [[nodiscard]] std::uint64_t pages_in_use() {
     database_->log().wait_durable(database_->transactions().now());
     database_->transactions().free_due();
@@ -118,7 +118,7 @@ class BulkAbort : public BulkRows {
     database_->transactions().collect_versions();
     return database_->transactions().version_bytes();
   }
-  /// Some of what is left; false: nothing was.
+  /// Undoes some of the rest; false: nothing was left.
   [[nodiscard]] bool sweep_some(int steps) {
     while (steps > 0 && database_->bulk_sweep().step()) {
       --steps;
@@ -168,8 +168,8 @@ TEST_F(BulkAbort, OfTenTimesTheMemoryIsUndoneInTheBackground) {
   }
 }
 
-// Leaves that it has cut stay cut, so the first one leaves more pages than there were; none after
-// that does.
+// Leaves that it has split stay split, so the first one leaves more pages than there were; later
+// ones do not.
 TEST_F(BulkAbort, LosesNoPagesHoweverOften) {
   fill();
   std::uint64_t after_first = 0;

@@ -1,4 +1,4 @@
-// Tables that a bulk alters: what a crash at any time leaves, and a full disk.
+// Tables that a bulk alters: the state after a crash at any time, and a full disk.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ constexpr int kRows = 600;
 const TableSchema kPeople{
     .name = "people", .columns = {{"id", int32()}, {"name", varchar(100)}}, .key = {"id"}};
 const IndexSchema kByName{.name = "by_name", .columns = {"name"}};
-/// An age between the two, of any type that may be null.
+/// Adds an age between the two columns, of any nullable type.
 TableAlteration with(const DataType& age) {
   return {.columns = {{"id", int32()}, {"age", nullable(age)}, {"name", varchar(100)}},
           .renamed = {}};
@@ -58,7 +58,7 @@ class BulkAlterTest : public ::testing::Test {
   }
 
   [[nodiscard]] TableCatalog& tables() { return database_->tables(); }
-  /// Trees that wait are emptied; then all is sound.
+  /// Empties waiting trees; then everything must be sound.
   static void expect_sound(Engine& database) {
     while (database.tree_pool().step()) {
       while (database.checkpointer().step()) {
@@ -66,7 +66,7 @@ class BulkAlterTest : public ::testing::Test {
     }
     EXPECT_TRUE(sound(database));
   }
-  /// How many columns the table has, with all rows that it had.
+  /// The number of columns of the table, which must have all its rows.
   [[nodiscard]] static std::size_t columns_of(Engine& database) {
     const TablePtr table = database.tables().find("people", nullptr);
     const TableDefinition& definition = *table->visible_to(nullptr);
@@ -109,11 +109,11 @@ TEST_F(BulkAlterTest, ACrashLeavesWhatWasOrWhatIs) {
   EXPECT_LT(whole, images.size());
 }
 
-// What it took goes back, also of those that come to nothing after a part of their rows.
+// An alteration that is not committed returns its pages, also if it stops after a part of the rows.
 TEST_F(BulkAlterTest, WhatIsNotCommittedGivesItsTreesBack) {
   const std::size_t trees = database_->catalog().entries().size();
   for (int round = 0; round < 5; ++round) {
-    database_->checkpointer().run();  // room in the log
+    database_->checkpointer().run();  // frees space in the log
     const auto by = database_->begin(Durability::synchronous, Isolation::read_committed);
     Bulk bulk(database_->transactions(), tables(), *by);
     const auto fails = [](const RowView& row, std::span<Value> values) {
@@ -132,7 +132,8 @@ TEST_F(BulkAlterTest, WhatIsNotCommittedGivesItsTreesBack) {
   EXPECT_LE(database_->catalog().entries().size(), trees + 6);
 }
 
-// Of what is altered twice, and of what was refused, when the bulk commits all the same.
+// The trees of a table altered twice, and of a refused alteration, if the bulk commits
+// nevertheless.
 TEST_F(BulkAlterTest, TreesThatNobodyHasSeenGoBackWithTheCommit) {
   const auto by = database_->begin(Durability::synchronous, Isolation::read_committed);
   Bulk bulk(database_->transactions(), tables(), *by);
@@ -156,7 +157,7 @@ TEST_F(BulkAlterTest, TreesThatNobodyHasSeenGoBackWithTheCommit) {
   expect_sound(*database_);
 }
 
-// Nothing is left half, and what it has taken of the disk comes back.
+// Nothing is left half done, and the disk space it took is freed.
 TEST_F(BulkAlterTest, AFullDiskIsToldAndTheTableStays) {
   database_->checkpointer().run();
   disk_.inject({.error = ENOSPC,

@@ -13,7 +13,7 @@ class AppendingBulks : public BulkRows {
  protected:
   AppendingBulks() : BulkRows(options_with_log()) { make_plain(); }
 
-  /// A call with entries of thousands of rows has them in one transaction.
+  /// A call that enters thousands of rows has their index entries in one transaction.
   [[nodiscard]] static EngineOptions options_with_log() {
     EngineOptions options = bulk_options();
     options.log_bytes_max = 200 * wal::kSegmentBytesMin;

@@ -1,4 +1,4 @@
-// Rows that a bulk is given in ascending order: appended as leaves of their own, and otherwise rows
+// Rows that a bulk inserts in ascending order: appended as leaves of their own, and otherwise rows
 // like any others, whatever comes between them, whatever fails, and wherever it crashes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -122,7 +122,7 @@ TEST_F(BulkAppend, AUniqueIndexRefusesAllOfACall) {
   InBulk bulk(*database_);
   Rows rows;
   add(bulk, rows, 0, 3'000);
-  // The name of another row: refused before any of them is kept.
+  // The name of another row: refused before any of the rows is buffered.
   const std::string taken = name_of(10, 0);
   EXPECT_EQ(bulk.bulk->insert(table(), {3'000, std::string_view(taken), std::string_view()}).kind(),
             OutcomeKind::exists);
@@ -153,7 +153,7 @@ TEST_F(BulkAppend, ManyInOneCall) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// A bulk claims nothing for itself: what a call has removed is there to come back all the same.
+// A bulk has no claims: undo must restore what a call has removed all the same.
 TEST_F(BulkAppend, ACallThatFailsIsUndone) {
   Rows rows;
   InBulk bulk(*database_);
@@ -177,7 +177,7 @@ TEST_F(BulkAppend, ACallThatFailsIsUndone) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Rows that are there stay what they were to others, also where new ones come behind them.
+// Existing rows look unchanged to other transactions, also where new ones come behind them.
 TEST_F(BulkAppend, BehindRowsThatAreThere) {
   Rows old;
   {
@@ -210,7 +210,7 @@ TEST_F(BulkAppend, BehindRowsThatAreThere) {
   EXPECT_GT(fresh_pages(), 1'000U * 800 / 4096);
 }
 
-// Runs of ascending rows with everything else in between, against a map.
+// Runs of ascending rows with all other operations in between, against a map.
 void BulkAppend::change(InBulk& bulk, Rows& rows, Random& random) {
   const int end = rows.empty() ? 0 : rows.rbegin()->first + 1;
   const int known = static_cast<int>(random.below(static_cast<std::uint64_t>(end) + 1));
@@ -273,7 +273,7 @@ TEST_F(BulkAppend, WhateverComesBetween) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-/// The first allocation of this thread after leaves were hung fails.
+/// The first allocation of this thread after leaves were attached fails.
 class FaultWhenHung {
  public:
   [[nodiscard]] bool met() const { return fault_ && fault_->met(); }
@@ -287,7 +287,7 @@ class FaultWhenHung {
                  }};
 };
 
-// What hangs in the tree stays there, and the rest is still kept.
+// Attached leaves stay in the tree, and the remaining rows stay buffered.
 TEST_F(BulkAppend, KeptRowsThatCannotBeAppendedAreNotLost) {
   if (!btree::test::kAllocationsCanFail) {
     GTEST_SKIP() << "allocations cannot be made to fail here";
@@ -309,7 +309,7 @@ TEST_F(BulkAppend, KeptRowsThatCannotBeAppendedAreNotLost) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Memory runs out when some of the leaves hang in the tree: the log does not take them out again.
+// Memory runs out when some of the leaves are attached: the log does not remove them again.
 TEST_F(BulkAppend, ABulkThatFailsHalfWayCanOnlyBeRolledBack) {
   if (!btree::test::kAllocationsCanFail) {
     GTEST_SKIP() << "allocations cannot be made to fail here";
@@ -361,8 +361,8 @@ TEST_F(BulkAppend, EntriesWithoutTheirRowsAreNotCommitted) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// The engine ends a bulk, which holds the log back, behind the statement that has stored what it is
-// to be: nothing of it counts.
+// The engine cancels a bulk, which holds the log back, after the statement that has stored its
+// outcome: nothing of it becomes visible.
 TEST_F(BulkAppend, WhatWasCancelledWhilePublishedDoesNotCount) {
   {
     InBulk bulk(*database_);
@@ -387,7 +387,7 @@ TEST_F(BulkAppend, WhatWasCancelledWhilePublishedDoesNotCount) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Of rows that were sent before, what cannot be written is told before the call has done anything.
+// A call reports a failed write of earlier rows before it has done anything.
 TEST_F(BulkAppend, ACallThatHearsOfRowsBeforeItEntersNothing) {
   use("people");
   InBulk bulk(*database_);
@@ -407,7 +407,7 @@ TEST_F(BulkAppend, ACallThatHearsOfRowsBeforeItEntersNothing) {
   EXPECT_TRUE(sound(*database_));
 }
 
-/// What has happened to appended rows before a crash, by whichever slots.
+/// Changes of appended rows before a crash, by any slots.
 class AfterAppending : public BulkAppend {
  protected:
   static constexpr int kRows = 3'000;
@@ -420,7 +420,7 @@ class AfterAppending : public BulkAppend {
   }
 };
 
-// Appended leaves do not say when they were hung; a later change must not seem older.
+// Appended leaves do not record when they were attached; a later change must not seem older.
 TEST_F(AfterAppending, ChangesByAnotherSlotComeAfterIt) {
   {
     InBulk bulk(*database_);
@@ -454,7 +454,7 @@ TEST_F(AfterAppending, ChangesBehindAnAsynchronousCommitComeAfterIt) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Another writer stands in an append, which holds back what a round may state.
+// Another writer is in the middle of an append, which limits the horizon that a round may state.
 TEST_F(AfterAppending, ASynchronousCommitIsDurable) {
   std::optional<palimpsest::test::SimDisk> crashed;
   {
@@ -468,7 +468,7 @@ TEST_F(AfterAppending, ASynchronousCommitIsDurable) {
     }
     const SyncHook published("wal.append.published", [&] {
       if (!crashed) {
-        crashed.emplace(disk_);  // so that this comes but once
+        crashed.emplace(disk_);  // so that this runs only once
         bulk.in->commit();
         crashed = disk_.crash(1);
       }

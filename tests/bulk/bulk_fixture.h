@@ -24,7 +24,7 @@ struct StoredRow {
 };
 using Rows = std::map<int, StoredRow>;
 
-/// A transaction and the bulk that it is.
+/// A transaction and its bulk.
 struct InBulk {
   explicit InBulk(Engine& database, txn::Isolation isolation = txn::Isolation::snapshot,
                   txn::Durability durability = txn::Durability::synchronous)
@@ -84,7 +84,7 @@ class BulkRows : public ::testing::Test {
     disk_ = disk;
     open();
   }
-  /// What follows is about this table.
+  /// The following calls use this table.
   void use(const std::string& name) {
     table_name_ = name;
     table_ = database_->tables().find(name, nullptr);
@@ -139,7 +139,7 @@ class BulkRows : public ::testing::Test {
     return write(TableWrites(by, table()));
   }
 
-  // What a transaction sees, null: nobody's
+  // What a transaction sees, null: a call without one
 
   [[nodiscard]] Rows rows_of(txn::Transaction* by, Direction direction = Direction::forward) {
     Rows rows;
@@ -157,7 +157,7 @@ class BulkRows : public ::testing::Test {
     }));
     return found;
   }
-  /// The row that the index leads to.
+  /// The id of the row to which the index leads.
   [[nodiscard]] std::optional<int> id_of(txn::Transaction* by, const std::string& name) {
     std::optional<int> found;
     static_cast<void>(
@@ -168,18 +168,18 @@ class BulkRows : public ::testing::Test {
     return found;
   }
 
-  /// Settles what can be, and undoes what was aborted.
+  /// Resolves what is possible, and undoes aborted bulks.
   void sweep() {
     while (database_->bulk_sweep().step()) {
       make_log_space();
     }
   }
-  /// Pages that nobody needs any more can be handed out again.
+  /// Makes all pages reusable that no transaction needs any more.
   void free_all() {
     make_log_space();
     database_->log().write_pending();
     database_->transactions().free_due();
-    database_->log().write_pending();  // of large values, which commits have given up
+    database_->log().write_pending();  // of large values, which commits have freed
     database_->space().complete_frees();
   }
   void make_log_space() {
@@ -187,8 +187,8 @@ class BulkRows : public ::testing::Test {
     }
   }
 
-  /// Every crash has left the table as it was before the bulk or as it has made it, and what was
-  /// committed is there; some have left the one, some the other.
+  /// Each crash leaves the table either as before the bulk or as the bulk made it, with all earlier
+  /// commits; both occur.
   void expect_all_or_nothing(const std::vector<palimpsest::test::CrashImages::Image>& crashes,
                              const Rows& old, const Rows& changed) {
     std::size_t whole = 0;

@@ -1,5 +1,5 @@
-// Indexes that a bulk makes of a table with rows, which it changes where they lie: they say what it
-// has done, count when it has committed, and are nobody's otherwise.
+// Indexes that a bulk creates on a table with rows, while it changes rows in place: they include
+// its changes, become visible when it commits, and are freed otherwise.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,11 +43,11 @@ class BulkIndex : public BulkRows {
     }
     by->commit();
   }
-  /// Of the definition that counts, and of the one that `by` sees.
+  /// The number of indexes in the current definition, or in the one that `by` sees.
   [[nodiscard]] std::size_t indexes(const txn::Transaction* by = nullptr) {
     return table().visible_to(by)->indexes.size();
   }
-  /// What the index says, in its order.
+  /// The entries of the index, in its order.
   [[nodiscard]] std::multimap<std::string, int> by_index(txn::Transaction* by,
                                                          const std::string& index = "by_body") {
     std::multimap<std::string, int> found;

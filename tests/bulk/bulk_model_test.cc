@@ -1,6 +1,6 @@
 // Bulks against a model: one table, a bulk at a time that commits or does not, ordinary writers
-// between them, readers that stay, a pool of a few pages, sweeps, and openings after crashes.
-// Everybody sees what had been committed when he began.
+// between them, readers that stay, a pool of a few pages, sweeps, and openings after crashes. Every
+// transaction sees what had been committed when it began.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +28,12 @@ constexpr std::size_t kReadersMax = 4;
 
 EngineOptions model_options() {
   EngineOptions options = bulk_options();
-  options.memory_bytes = std::uint64_t{2} << 20U;  // the least; the table is larger
+  options.memory_bytes = std::uint64_t{2} << 20U;  // the smallest allowed; the table is larger
   options.version_bytes_max = std::uint64_t{1} << 20U;
   return options;
 }
 
-/// Of a table with an index, or of one without, whose rows lie in one tree.
+/// On a table with an index, or on one without, whose rows lie in one tree.
 class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
  protected:
   BulkModel() : BulkRows(model_options()), random_(palimpsest::test::seed()) {
@@ -52,8 +52,8 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
     return std::string(static_cast<std::size_t>(bytes), static_cast<char>('a' + any(26)));
   }
 
-  /// A change by somebody, and of the rows as they are for him. Whether it is done or refused as it
-  /// has to be; false: a conflict.
+  /// A change by `by`, also of `rows`, the rows that it sees. Checks that it is done or refused
+  /// correctly; returns false for a conflict.
   template <class By>
   [[nodiscard]] bool change(By& by, Rows& rows) {
     const int id = any(kIds);
@@ -88,7 +88,7 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
     return true;
   }
 
-  /// The same of a range of rows.
+  /// As change(), for a range of rows.
   template <class By>
   [[nodiscard]] bool change_range(By& by, Rows& rows) {
     const int lower = any(kIds);
@@ -138,7 +138,7 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
       bulk_.reset();  // it would not see this
     }
     if (readers_.empty()) {
-      static_cast<void>(database_->bulk_sweep().step());  // the last bulk is settled
+      static_cast<void>(database_->bulk_sweep().step());  // the last bulk is retired
     }
     const auto by = begin(one_in(2) ? Isolation::snapshot : Isolation::read_committed);
     Rows rows = now_;

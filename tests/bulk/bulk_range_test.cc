@@ -1,5 +1,5 @@
-// Ranges of rows erased by a bulk, a leaf at a time: what that leaves to it, to readers, to later
-// writers, on disk, and after a crash.
+// Ranges of rows erased by a bulk, a leaf at a time: the result for the bulk, for readers, for
+// later writers, on disk, and after a crash.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class BulkRange : public BulkRows {
  protected:
   BulkRange() { make_plain(); }
 
-  /// Rows [0, count) of one leaf in some, which survive a crash.
+  /// Rows [0, count), some of them in one leaf, which survive a crash.
   void fill(int count, const std::string& body = std::string(300, 'b')) {
     for (int id = 0; id < count; ++id) {
       const auto by = begin(Isolation::read_committed);
@@ -45,7 +45,7 @@ class BulkRange : public BulkRows {
     }
     database_->log().wait_durable(database_->transactions().now());
   }
-  /// Every kind of record that a bulk can meet, some of them its own doing.
+  /// Makes every kind of record that a bulk can meet, some of them by the bulk itself.
   void change_before(InBulk& bulk, Rows& rows, int count) {
     for (int id = 0; id < count; id += 5) {
       ASSERT_TRUE(update(bulk, id, 7));
@@ -64,7 +64,7 @@ class BulkRange : public BulkRows {
       rows[id] = {name_of(id, 9), "body"};
     }
   }
-  /// Erases [lower, upper], and from the rows.
+  /// Erases [lower, upper] in the table and in `rows`.
   void erase_rows(auto& by, Rows& rows, int lower, int upper) {
     const auto first = rows.lower_bound(lower);
     const auto last = rows.upper_bound(upper);
@@ -225,7 +225,7 @@ TEST_F(BulkRange, OfLargeRows) {
   EXPECT_LT(pages_in_use(), full / 2);
 }
 
-// Rows that were kept are appended before.
+// Buffered rows are appended before.
 TEST_F(BulkRange, SeesRowsThatWereKept) {
   fill(20);
   InBulk bulk(*database_);
@@ -237,9 +237,9 @@ TEST_F(BulkRange, SeesRowsThatWereKept) {
   EXPECT_EQ(rows_of(nullptr).size(), 10U);
 }
 
-// What is done cannot be undone by the call; so the bulk must not commit it.
+// The call cannot undo its changes; so the bulk must not commit them.
 TEST_F(BulkRange, ThatFailsHalfWayLeavesABulkThatCanOnlyBeRolledBack) {
-  options_.memory_bytes = std::uint64_t{2} << 20U;  // the least
+  options_.memory_bytes = std::uint64_t{2} << 20U;  // the smallest allowed
   database_.reset();
   open();
   fill(6'000, std::string(700, 'b'));
@@ -275,7 +275,7 @@ TEST_F(BulkRange, ThatFailsHalfWayLeavesABulkThatCanOnlyBeRolledBack) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-/// Of few transactions, with everything in the background.
+/// Few transactions, with everything in the background.
 class SweptBulkRange : public BulkRows {
  protected:
   SweptBulkRange() : BulkRows(options()) { make_plain(); }
@@ -299,7 +299,7 @@ class SweptBulkRange : public BulkRows {
   }
 };
 
-// The bulk's epoch has gone by then, and nobody wakes the sweep.
+// The bulk's epoch is retired by then, and no thread wakes the sweep.
 TEST_F(SweptBulkRange, WhatCouldNotBeSweptIsTriedAgain) {
   {
     const auto by = begin(Isolation::read_committed);
@@ -330,9 +330,9 @@ TEST_F(SweptBulkRange, WhatCouldNotBeSweptIsTriedAgain) {
 }
 
 // One call deletes in many leaves, so that its records are far ahead of what the bulk has committed
-// before; and another writer stands in an append, which holds back what a round may state. No round
-// of asynchronous commits comes in between: with it, the commit's date would lie behind the append
-// that its own thread stands in, and wait for that.
+// before; and another writer is in the middle of an append, which limits the horizon that a round
+// may state. No round of asynchronous commits comes in between: with it, the commit's date would be
+// behind the append that its own thread is in, and wait for that.
 TEST_F(BulkRange, IsDurableWithItsCommit) {
   options_.transactions.asynchronous_interval = std::chrono::seconds(100);
   database_.reset();
@@ -350,7 +350,7 @@ TEST_F(BulkRange, IsDurableWithItsCommit) {
     }
     const SyncHook published("wal.append.published", [&] {
       if (!crashed) {
-        crashed.emplace(disk_);  // so that this comes but once
+        crashed.emplace(disk_);  // so that this runs only once
         bulk.in->commit();
         crashed = disk_.crash(1, palimpsest::test::CrashKeeps::nothing);
       }
@@ -365,7 +365,7 @@ TEST_F(BulkRange, IsDurableWithItsCommit) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Somebody needs the log, and asks all who have anything in it to end.
+// A writer needs log space, and the engine cancels every transaction that holds the log back.
 TEST_F(BulkRange, GivesWayAndGoesOn) {
   fill(1'500);
   InBulk bulk(*database_);

@@ -25,12 +25,12 @@ namespace {
 using palimpsest::test::error_of;
 using palimpsest::test::SimKind;
 
-/// More rows than are kept: some are on their way while the next ones come.
+/// More rows than the buffer holds: some are being written while the next ones come.
 class RowsOnTheirWay : public AppendingBulks {
  protected:
-  static constexpr int kSent = 7'000;  ///< of which a part is still kept
+  static constexpr int kSent = 7'000;  ///< a part of them is still buffered
 
-  /// Everybody sees these rows then.
+  /// After the commit all transactions see these rows.
   void commit(InBulk& bulk, const Rows& rows) {
     bulk.commit();
     EXPECT_EQ(rows_of(nullptr), rows);
@@ -68,10 +68,11 @@ TEST_F(RowsOnTheirWay, OfTwoTablesByTurns) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Whoever fills many tables, one after the other or by turns, needs no more memory than for some.
+// A bulk that fills many tables, one after the other or by turns, needs no more memory than for
+// some.
 TEST_F(RowsOnTheirWay, OfManyTablesTakeBoundedMemory) {
   constexpr int kTables = 12;
-  constexpr int kRows = 3'000;  // less than are sent
+  constexpr int kRows = 3'000;  // too few to be sent
   const auto name_at = [](int number) { return fmt::format("table {}", number); };
   {
     const auto by = database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
@@ -128,7 +129,7 @@ TEST_F(RowsOnTheirWay, ABulkThatEndsTakesThemWithIt) {
   }
 }
 
-// A page that cannot be written is told by a later call. No row is lost by that.
+// A later call reports a page that cannot be written. No row is lost by that.
 TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
   for (palimpsest::test::Sweep places(7, 2, 3); const auto before = places.next();) {
     const std::uint64_t nth = *before + 1;
@@ -165,13 +166,13 @@ TEST_F(RowsOnTheirWay, ThatCannotBeWrittenAreKept) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Somebody needs the log when a call has begun a run and has not committed. It has left nothing in
-// the log: the tree ends with an empty leaf already.
+// The engine cancels a call that has begun a run and has not committed. The call has left nothing
+// in the log: the tree ends with an empty leaf already.
 TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
   InBulk bulk(*database_);
   Rows rows;
   add(bulk, rows, 0, kSent);
-  // Of what the second call begins no more is written than somebody waits for, until it is dropped.
+  // Of the second call's run, only pages that the call waits for are written, until it is dropped.
   std::atomic<bool> is_held = false;
   std::counting_semaphore<> may_write(0);
   disk_.set_hook(
@@ -181,7 +182,7 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
         }
       });
   {
-    constexpr int kBegins = 2;  // the first call hangs what was sent before
+    constexpr int kBegins = 2;  // the first call attaches the leaves sent before
     int calls = 0;
     const SyncHook awaited("buffer.fresh.awaited", [&] { may_write.release(); });
     const SyncHook dropping("buffer.fresh.dropping", [&] {
@@ -203,7 +204,7 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayBeginsThemAgain) {
   commit(bulk, rows);
 }
 
-// The rows are in the tree then, and the memory that they had is free for others.
+// Its rows are in the tree then, and their memory is reusable.
 TEST_F(RowsOnTheirWay, ACallThatGaveWayHasHungThem) {
   InBulk bulk(*database_);
   Rows rows;

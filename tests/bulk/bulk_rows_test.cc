@@ -1,5 +1,5 @@
-// Bulks of tables that have rows: what they leave to readers, to later writers, to the next bulk,
-// and to whoever opens the database after a crash.
+// Bulks of tables that have rows: the result for readers, for later writers, for the next bulk, and
+// after a crash and opening.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using txn::Isolation;
 
 class BulkRowsTest : public BulkRows {
  protected:
-  /// Rows [0, count) named after themselves, which survive a crash.
+  /// Rows [0, count) named after their ids, which survive a crash.
   void fill(int count) {
     const auto by = database_->begin(txn::Durability::synchronous, Isolation::read_committed);
     for (int id = 0; id < count; ++id) {
@@ -120,13 +120,13 @@ TEST_F(BulkRowsTest, WritersGoOnAtItsCommitAndOlderSnapshotsStaySo) {
   EXPECT_EQ(rows_of(nullptr).count(100), 0U);
 }
 
-// A version is made late by somebody who then changes nothing: who began before the bulk committed
-// does not take the leaf for retired.
+// A transaction makes a version late and then changes nothing: a reader that began before the bulk
+// committed must not take the leaf for stable.
 TEST_F(BulkRowsTest, AVersionMadeLateIsMindedByWhoDoesNotSeeTheBulk) {
   make_plain();
   fill(10);
   const auto before = begin();
-  for (int id = 5; id < 9; ++id) {  // what he sees is retired, and more is than that
+  for (int id = 5; id < 9; ++id) {  // all that `before` sees is stable, and more
     const auto other = begin();
     ASSERT_TRUE(update(*other, id, 1));
     other->commit();
@@ -273,7 +273,7 @@ TEST_F(BulkRowsTest, ARefusedCallLeavesWhatWasThere) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// What a bulk has deleted nobody finds: the trees of a dropped table are emptied all the same.
+// No reader finds what a bulk has deleted: the trees of a dropped table are emptied all the same.
 TEST_F(BulkRowsTest, ATableWhoseRowsItHasDeletedGivesItsTreesBack) {
   fill(300);
   {
@@ -332,7 +332,7 @@ TEST_F(BulkRowsTest, TheSpaceOfWhatIsGoneComesBack) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Memory for versions that were made late comes back before anybody is cancelled for it.
+// Memory of versions made late is freed before any transaction is cancelled for it.
 TEST_F(BulkRowsTest, VersionsMadeLateAreFreedWhenMemoryIsShort) {
   options_.transactions.version_bytes_max = std::uint64_t{1} << 18U;
   options_.version_bytes_max = std::uint64_t{1} << 18U;
@@ -370,7 +370,7 @@ TEST_F(BulkRowsTest, VersionsMadeLateAreFreedWhenMemoryIsShort) {
   EXPECT_EQ(database_->transactions().version_memory().cancelled(), 0U);
 }
 
-// A reader that all versions are of which were made late is given up before a writer is refused.
+// A reader that retains only versions made late is cancelled before a writer is refused.
 TEST_F(BulkRowsTest, AReaderGoesBeforeAWriterAlsoForVersionsMadeLate) {
   constexpr int kMany = 1500;
   options_.version_bytes_max = std::uint64_t{1} << 18U;
@@ -411,9 +411,9 @@ TEST_F(BulkRowsTest, AReaderGoesBeforeAWriterAlsoForVersionsMadeLate) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// The commit that forgets an aborted bulk is not durable before the resolution that it relies on,
-// which stands in the log of somebody who has not committed, far beyond the clock. The thread that
-// writes asynchronous commits may come in between, once in its interval: then all is durable, and
+// The commit that forgets an aborted bulk is not durable before the resolution on which it relies,
+// which another, uncommitted transaction has logged, far beyond the clock. The thread that writes
+// asynchronous commits may run in between, once in its interval: then everything is durable, and
 // the test begins again.
 TEST_F(BulkRowsTest, IsForgottenOnlyWithWhatHasUndoneIt) {
   options_.transactions.asynchronous_interval = std::chrono::seconds(100);
@@ -490,7 +490,7 @@ TEST_F(BulkRowsTest, ReadersWaitWhileItIsDecided) {
   EXPECT_EQ(rows_of(before.get()), old);
 }
 
-// A crash whenever something goes to disk, from its first change to its end.
+// A crash at every write and sync, from its first change to its end.
 TEST_F(BulkRowsTest, ACrashLeavesAllOfItOrNothing) {
   fill(60);
   const Rows old = rows_of(nullptr);

@@ -86,8 +86,8 @@ class BulkStress : public ::testing::Test {
     return sums;
   }
 
-  /// Takes from one account and gives to another; an account with nothing left goes, and comes back
-  /// with what it is given. Whether that was done.
+  /// Moves money from one account to another; an account with nothing left is erased, and inserted
+  /// again when it receives money. Returns whether that was done.
   [[nodiscard]] bool move(txn::Transaction& view, Random& random,
                           FunctionRef<Outcome(FunctionRef<Outcome(const TableWrites&)>)> write) {
     const auto from = static_cast<int>(random.below(kAccounts));
@@ -138,7 +138,7 @@ class BulkStress : public ::testing::Test {
         database_->begin(Durability::synchronous,
                          random.below(4) == 0 ? Isolation::snapshot : Isolation::read_committed);
     Bulk bulk(database_->transactions(), database_->tables(), *by);
-    // There is no such row; but from now on nobody else writes to the table.
+    // There is no such row; but from now on no other transaction writes to the table.
     bool is_done =
         !bulk.write(*table_, [](const TableWrites& writes) { return writes.erase({-1}); })
              .is_conflict();
@@ -156,7 +156,7 @@ class BulkStress : public ::testing::Test {
     }
   }
 
-  /// Calls work() until the time is over; what is to be tried again counts as nothing.
+  /// Calls work() until the time is over; ignores errors that ask for another attempt.
   template <class Work>
   void repeat(const Work& work) {
     while (!ends_.load(std::memory_order_relaxed) && !HasFailure()) {

@@ -1,6 +1,6 @@
-// What the sweep after bulks does beside pages that cannot be read: it goes on with everything
-// else, says once what it could not do, rests, and ends when the damaged table is dropped. And how
-// many bulks there may be beside one old snapshot.
+// The sweep after bulks beside unreadable pages: it goes on with everything else, reports once what
+// it could not do, rests, and ends when the damaged table is dropped. And the maximum number of
+// bulks beside one old snapshot.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ class BulkSweepTest : public BulkRows {
     options_.log = [this](LogLevel, std::string_view message) { told_.emplace_back(message); };
   }
 
-  /// A table of many leaves, all of which a bulk has changed that was rolled back; then one of
-  /// these leaves is damaged, and the database is open.
+  /// A table of many leaves, all of which a rolled-back bulk has changed; then damages one of these
+  /// leaves and opens the database.
   void damage_a_table() {
     make("damaged");
     fill(std::string(kBodyBytes, 'd'));
@@ -78,7 +78,7 @@ class BulkSweepTest : public BulkRows {
   }
   void damage_leaf() {
     const std::vector<std::byte> file = disk_.contents(buffer::kPageFileName);
-    std::vector<std::uint64_t> leaves;  // in their places, not in the ring
+    std::vector<std::uint64_t> leaves;  // in place, not in the ring
     for (std::size_t at = 0; at + kPageBytes <= file.size(); at += kPageBytes) {
       const ConstBytes page = ConstBytes(file).subspan(at, kPageBytes);
       const buffer::PageHeader header = buffer::header_of(page);
@@ -91,8 +91,8 @@ class BulkSweepTest : public BulkRows {
     const std::byte other{0x55};
     disk_.overwrite(buffer::kPageFileName, leaves[leaves.size() / 2] + kPageBytes / 2, {&other, 1});
   }
-  /// Of the table that this is about: leaves that can be read, and those of them that a bulk has
-  /// left something in.
+  /// Of the tested table: the number of readable leaves, and of those in which a bulk has left
+  /// something.
   struct Leaves {
     std::size_t readable = 0;
     std::size_t of_bulks = 0;
@@ -222,7 +222,7 @@ class SweptInBackground : public BulkSweepTest {
   static EngineOptions options() {
     EngineOptions options = sweep_options();
     options.background_threads = true;
-    options.background_sweeps = false;  // until there is something that is damaged
+    options.background_sweeps = false;  // until there is damage
     options.sweep_pause = std::chrono::minutes(1);
     return options;
   }
@@ -238,7 +238,7 @@ TEST_F(SweptInBackground, DroppingTheDamagedTableEndsItAtOnce) {
   EXPECT_TRUE(eventually([&] { return database_->bulk_ledger().aborted() == 0; }));
 }
 
-// How many
+// The number of bulks
 
 class ManyBulks : public BulkRows {
  protected:

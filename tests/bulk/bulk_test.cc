@@ -1,4 +1,4 @@
-// Bulks: what others see of them and when, what they take, and what a crash at any time leaves.
+// Bulks: what other transactions see of them and when, what they take, and crashes at any time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ EngineOptions options() {
   return options;
 }
 
-/// A transaction and the bulk that it is.
+/// A transaction and its bulk.
 struct InBulk {
   explicit InBulk(Engine& database, Isolation isolation = Isolation::snapshot)
       : in(database.begin(Durability::synchronous, isolation)),
@@ -140,7 +140,7 @@ TEST_F(BulkTest, CountsForSnapshotsFromItsCommitOn) {
   EXPECT_EQ(rows_seen(people, newest.get()), 500);
   EXPECT_EQ(rows_seen(people, begin().get()), 500);
   EXPECT_EQ(rows_seen(people, nullptr), 500);
-  // The first updater wins, also where the other was a bulk.
+  // The first updater wins, also if it was a bulk.
   EXPECT_TRUE(TableWrites(*reader, *people).insert({1000, "x", 1}).is_conflict());
   EXPECT_TRUE(TableWrites(*reader, *people).erase({1}).is_conflict());
   EXPECT_TRUE(TableWrites(*newest, *people).insert({1000, "x", 1}));
@@ -269,7 +269,7 @@ TEST_F(BulkTest, ASnapshotThatDoesNotSeeThatATableWasEmptiedIsInConflict) {
   EXPECT_EQ(rows_seen(people, nullptr), 1);
 }
 
-// Who has asked for a definition's change in vain sees what its snapshot has, all the same.
+// A transaction that has tried to change a definition in vain still sees its snapshot's state.
 TEST_F(BulkTest, ADefinerSeesWhatOthersHaveFilledAsItsSnapshotDoes) {
   const TablePtr people = make("people");
   const auto reader = begin();
@@ -286,7 +286,7 @@ TEST_F(BulkTest, ADefinerSeesWhatOthersHaveFilledAsItsSnapshotDoes) {
   EXPECT_EQ(rows_seen(people, nullptr), 10);
 }
 
-// Nothing has been checkpointed since it began, and the log is full when it is about to commit.
+// No checkpoint has run since it began, and the log is full when it is about to commit.
 TEST_F(BulkTest, CommitsWithAFullLog) {
   open(true);
   const TablePtr people = make("people");
@@ -299,7 +299,7 @@ TEST_F(BulkTest, CommitsWithAFullLog) {
   EXPECT_EQ(rows_seen(people, nullptr), id);
 }
 
-// Bulks of different tables do not meet, whoever ends first, and however.
+// Bulks of different tables are independent, in whatever order and way they end.
 TEST_F(BulkTest, TwoAtOnceOfDifferentTables) {
   const std::array tables{make("people"), make("others")};
   for (const bool first_commits : {true, false}) {
@@ -335,8 +335,8 @@ TEST_F(BulkTest, TwoAtOnceOfDifferentTables) {
   EXPECT_EQ(rows_seen(table("others"), nullptr), 600);
 }
 
-// Each thread has a table and fills and empties it in bulks, with the engine's own threads: what a
-// reader sees of a table is always a whole number of fillings.
+// Each thread has a table and fills and empties it in bulks, with the engine's own threads: a
+// reader always sees a whole number of fillings of a table.
 TEST_F(BulkTest, ManyAtOnceOfDifferentTablesByThreads) {
   open(true);
   constexpr int kThreads = 4;
@@ -370,7 +370,7 @@ TEST_F(BulkTest, ManyAtOnceOfDifferentTablesByThreads) {
             is_done = insert(*bulk.bulk, tables[number], round * kRowsEach + id).is_done();
           }
         });
-        if (code || !is_done) {  // somebody who does not see the last one stays too long
+        if (code || !is_done) {  // a snapshot that does not see the last one stays too long
           EXPECT_EQ(code.value_or(ErrorCode::gate_timeout), ErrorCode::gate_timeout);
           bulk.in->rollback();
           --round;  // once more
@@ -407,7 +407,7 @@ TEST_F(BulkTest, IsInConflictAtOnceWithDefinitionsItDoesNotSee) {
   EXPECT_EQ(error_of([&] { return insert(*later.bulk, people, 1); }), ErrorCode::not_found);
 }
 
-// What it has said of its tables is theirs once it has committed: nothing is added to that.
+// After it has published its tables, it accepts no further changes.
 TEST_F(BulkTest, WhoseCommitFailsHalfWayChangesNothingMore) {
   const TablePtr filled = make("filled");
   const TablePtr empty = make("empty");
@@ -429,7 +429,7 @@ TEST_F(BulkTest, WhoseCommitFailsHalfWayChangesNothingMore) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Dropped, a table gives back what older snapshots saw of it, too.
+// Dropping a table also frees the trees that older snapshots saw.
 TEST_F(BulkTest, AllTreesOfADroppedTableComeBack) {
   const TablePtr people = make("people");
   InBulk bulk(*database_);
@@ -443,8 +443,8 @@ TEST_F(BulkTest, AllTreesOfADroppedTableComeBack) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Between the date and the decision a snapshot that is to see the rows waits; it never says first
-// that there are none.
+// Between the date and the decision a snapshot that is to see the rows waits; it never first finds
+// none.
 TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
   const TablePtr people = make("people");
   const auto old_reader = begin();
@@ -468,7 +468,7 @@ TEST_F(BulkTest, ReadersWaitWhileItIsDecided) {
   EXPECT_EQ(rows_seen(people, reader.get()), 10);
 }
 
-// What it writes in the end is all that it may hold of the log, however long ago it has begun.
+// However long ago it has begun, it holds back only the log that it writes at the end.
 TEST_F(BulkTest, HoldsNoLogOfTheTimeBeforeItsCommit) {
   const TablePtr people = make("people");
   const TablePtr others = make("others");
@@ -492,7 +492,7 @@ TEST_F(BulkTest, HoldsNoLogOfTheTimeBeforeItsCommit) {
   EXPECT_GE(raw(oldest), raw(before));
 }
 
-// A crash whenever something goes to disk, and at the steps of the commit.
+// A crash at every write and sync, and at the steps of the commit.
 TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
   static_cast<void>(make("people"));
   static_cast<void>(make("others"));
@@ -536,8 +536,8 @@ TEST_F(BulkTest, ACrashLeavesAllOfItOrNothing) {
 
 #endif
 
-// Bulks of two tables, one after the other, beside readers: each sees both tables filled or none,
-// and goes on seeing it.
+// Bulks of two tables, one after the other, beside readers: each reader sees both tables filled or
+// none, all the time.
 TEST_F(BulkTest, ReadersSeeOneMoment) {
   std::atomic<bool> ends{false};
   std::atomic<int> round{0};

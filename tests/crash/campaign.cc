@@ -18,13 +18,12 @@ using test::CrashKeeps;
 using test::SimDisk;
 using test::SimOperation;
 
-/// Collects the moments of a disk while it is used. The hook may still run in a thread of the
-/// engine when it has been taken away: what it uses lives as long as it does, and it comes too late
-/// then.
+/// Collects the states of a disk during its use. The hook may still run in a thread of the engine
+/// after its removal: its data lives as long as the hook, and its late points are dropped.
 struct Campaign::Points {
   Points(SimDisk& the_disk, const std::shared_ptr<History>& history) : disk(the_disk) {
-    // What is acknowledged before the snapshot must be in it, and what has begun to commit by its
-    // end may be.
+    // A transaction acknowledged before the snapshot must be in it, and one that has begun to
+    // commit by the snapshot's end may be.
     disk.set_hook([into = collected, history, &the_disk](const SimOperation& operation) {
       const std::size_t acknowledged = history->window().acknowledged;
       SimDisk snapshot = the_disk.snapshot();
@@ -42,7 +41,7 @@ struct Campaign::Points {
   Points(const Points&) = delete;
   Points& operator=(const Points&) = delete;
 
-  /// Ends it.
+  /// Ends the collection.
   std::vector<Point> take() {
     disk.set_hook({});
     const std::lock_guard lock(collected->mutex);
@@ -116,8 +115,8 @@ void Campaign::note(const SimDisk& disk, engine::Engine& database) {
 
 std::string Campaign::judge_all(const Profile& profile, std::uint64_t seed, const History& history,
                                 const std::vector<Point>& points) {
-  // In any order: what the time allows is of all parts of the workload. One point at least, however
-  // late it is.
+  // In any order: the points for which there is time come from all parts of the workload. At least
+  // one point, however late it is.
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::shuffle(order, Random(seed));
@@ -150,7 +149,7 @@ SimDisk Campaign::damaged(const SimDisk& disk, Damage damage, std::uint64_t seed
   return disk.crash(seed, CrashKeeps::random);
 }
 
-/// What must hold of any database that was just recovered to this content.
+/// Checks what must hold of any database that was just recovered to this content.
 std::string Campaign::judge_recovered(const SimDisk& disk, engine::Engine& database,
                                       const State& found, bool again) const {
   if (const auto sound = engine::test::sound(database); !sound) {
@@ -260,7 +259,7 @@ std::string Campaign::go_deeper(const Profile& profile, std::uint64_t seed, cons
 std::string Campaign::judge_pages(const SimDisk& disk, engine::Engine& database) const {
   const std::vector<std::byte> file = disk.contents(buffer::kPageFileName);
   const std::size_t page_size = database.file().page_size_bytes();
-  const Gsn now = database.begin()->commit();  // of one that did nothing: the clock's reading
+  const Gsn now = database.begin()->commit();  // of an empty transaction: the clock's reading
   const AlignedMemory page(page_size, 64);
   for (std::uint64_t id = raw(database.file().first_page()); (id + 1) * page_size <= file.size();
        ++id) {

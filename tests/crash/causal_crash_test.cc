@@ -1,6 +1,5 @@
 // The two cases that break designs with a log for each worker (I-4 in docs/invariants.md), one
-// after the other: a page that carries changes of two logs, and a commit that relies on another
-// one.
+// after the other: a page that has changes of two logs, and a commit that depends on another one.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -48,7 +47,7 @@ class CausalCrash : public ::testing::Test {
     EXPECT_TRUE(transaction->update(*tree_, key, "new").existed);
     return transaction;
   }
-  /// A checkpoint that begins when all that was appended is in the stream, and ends after the call.
+  /// A checkpoint that begins when all appended records are in the stream, and ends after the call.
   template <class Call>
   void checkpoint_around(Call&& call) {
     database_->log().write_pending();
@@ -62,7 +61,7 @@ class CausalCrash : public ::testing::Test {
     ASSERT_TRUE(database_->checkpointer().step());
     ASSERT_EQ(cycles(), before + 1);
   }
-  /// What is there after the power has failed at this moment.
+  /// The content after a power failure at this moment.
   [[nodiscard]] static Content recovered(const SimDisk& at, std::uint64_t damage) {
     const SimDisk crashed = at.crash(damage, damage == 0   ? CrashKeeps::nothing
                                              : damage == 1 ? CrashKeeps::everything
@@ -79,7 +78,7 @@ class CausalCrash : public ::testing::Test {
   btree::BTree* tree_ = nullptr;
 };
 
-// Redo of the later change of the page needs the earlier one, which nobody has asked to be durable.
+// Redo of the later change of the page needs the earlier one, whose durability was not requested.
 TEST_F(CausalCrash, AnEarlierChangeOfThePageIsDurableWithTheLaterOne) {
   const auto first = changed("a");
   const auto second = changed("b");
@@ -102,8 +101,8 @@ TEST_F(CausalCrash, AnEarlierChangeOnTheWrittenPageIsUndone) {
   }
 }
 
-// The first one's commit record need not be durable when it returns; the second one overwrites what
-// it has written. Wherever the power fails, the second one is there only with the first.
+// The first transaction's commit record need not be durable when commit() returns; the second one
+// overwrites its change. Wherever the power fails, the second one survives only with the first.
 TEST_F(CausalCrash, WhoOverwritesACommitIsNotDurableBeforeIt) {
   std::vector<SimDisk> moments;
   std::mutex mutex;
@@ -139,8 +138,8 @@ TEST_F(CausalCrash, ReplayDoesNotStartBehindAnEndThatIsNotDurable) {
   }
 }
 
-// The same with a commit that nobody waits for and that gives up the pages of a large value:
-// recovery frees them if it reads the change that says so.
+// The same with an asynchronous commit that frees the pages of a large value: recovery frees them
+// if it reads the change that frees them.
 TEST_F(CausalCrash, ReplayDoesNotStartBehindPagesThatAreStillToBeFreed) {
   {
     const auto transaction = database_->begin();

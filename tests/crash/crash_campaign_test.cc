@@ -1,7 +1,7 @@
 // The crash campaign's share of the tests: all crash points of scripted workloads, then as many of
-// random ones as the time allows. PALIMPSEST_TEST_SECONDS says how long it takes,
-// PALIMPSEST_CRASH_DEPTH how many crashes in a row and PALIMPSEST_CRASH_DAMAGES how many damages of
-// each point the random part goes through.
+// random ones as the time allows. PALIMPSEST_TEST_SECONDS sets the time, PALIMPSEST_CRASH_DEPTH the
+// number of successive crashes and PALIMPSEST_CRASH_DAMAGES the number of damages of each point in
+// the random part.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr double kSeconds = 30;
-/// Of the time, for the scripted workloads.
+/// The share of the time for the scripted workloads.
 constexpr double kScriptedShare = 0.6;
 
 SteadyClock::duration seconds(double count) {
@@ -34,7 +34,7 @@ unsigned number_of(const char* variable, unsigned otherwise) {
 /// By the profile's index.
 class ScriptedWorkload : public ::testing::TestWithParam<std::size_t> {
  protected:
-  /// What one leaves of its time is for those behind it.
+  /// The time that one leaves goes to those after it.
   static SteadyClock::time_point deadline_of(std::size_t index) {
     static const SteadyClock::time_point begin = SteadyClock::now();
     const double share = test::test_seconds(kSeconds) * kScriptedShare;

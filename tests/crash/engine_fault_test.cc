@@ -1,9 +1,9 @@
-// The disk fails at the n-th operation, for every n: in work and in recovery, once and for good.
+// The disk fails at the n-th operation, for every n: in work and in recovery, once and permanently.
 //
-// Each run starts from the same disk, lets one operation fail, goes on as a program would that
-// reports errors and tries other things, and then judges: nothing acknowledged is lost, nothing is
-// there by half, and the database either goes on or refuses to write until it is opened again.
-// Runs go on for the time of PALIMPSEST_TEST_SECONDS, and over all n if that suffices.
+// Each run starts from the same disk, lets one operation fail, and goes on like a program that
+// reports errors and tries other operations. Then it judges: nothing acknowledged is lost, no
+// transaction is half there, and the database either goes on or refuses to write until it is opened
+// again. Runs go on for the time of PALIMPSEST_TEST_SECONDS, and over all n if that suffices.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ constexpr double kSecondsPerCase = 0.3;
 constexpr unsigned kStuckSeconds = 60;
 constexpr std::uint64_t kKeys = 500;
 
-// What fails
+// Faults
 
 struct Fault {
   const char* name;
@@ -60,16 +60,16 @@ constexpr Fault kFaults[] = {
     {"ShortReads", SimFault::Effect::short_transfer, 0, unsigned(SimKind::read), true},
 };
 
-/// A fault that a program is not to notice.
+/// A fault that a program must not notice.
 bool is_harmless(const Fault& fault) {
   return fault.effect == SimFault::Effect::short_transfer;
 }
-/// One that must not make the database fail: what was promised has its space.
+/// A fault that must not make the database fail: promised writes have their space.
 bool is_full_disk(const Fault& fault) {
   return fault.kinds == kTakesSpace;
 }
 
-// What is done
+// Workloads
 
 std::string key_of(std::uint64_t number) {
   return fmt::format("key{:05}", number);
@@ -143,7 +143,7 @@ SimDisk prepared(const Workload& workload, Content& content) {
   return disk.snapshot();
 }
 
-// What must come of it
+// Expectations
 
 class EngineFaultTest : public ::testing::TestWithParam<std::tuple<Workload, Fault>> {
  protected:
@@ -159,7 +159,7 @@ class EngineFaultTest : public ::testing::TestWithParam<std::tuple<Workload, Fau
                  .for_good = fault().for_good});
   }
 
-  /// run(n) for each n up to `operations`, in an order that any part of is spread evenly.
+  /// run(n) for each n up to `operations`, in an order of which any prefix is spread evenly.
   template <class Run>
   static void for_every_operation(std::uint64_t operations, const Run& run) {
     const auto end = SteadyClock::now() +
@@ -179,7 +179,7 @@ class EngineFaultTest : public ::testing::TestWithParam<std::tuple<Workload, Fau
     fmt::print("{} of {} operations failed\n", done, operations);
   }
 
-  /// The disk is well again; the database is open.
+  /// The disk works again; the database is open.
   static void expect_goes_on_or_refuses(FaultSession& session) {
     if (is_harmless(fault())) {
       EXPECT_TRUE(session.errors().empty()) << name_of(session.errors().front());
@@ -199,7 +199,7 @@ class EngineFaultTest : public ::testing::TestWithParam<std::tuple<Workload, Fau
     }
     ASSERT_FALSE(had_failed) << "written to a database that has failed";
     session.checkpoint();
-    if (session.errors().size() > before) {  // the background met the fault at the last moment
+    if (session.errors().size() > before) {  // a background thread met the fault at the last moment
       EXPECT_EQ(session.errors()[before], ErrorCode::failed);
       EXPECT_TRUE(session.has_failed());
       EXPECT_FALSE(is_full_disk(fault()) || is_harmless(fault()));
@@ -207,7 +207,7 @@ class EngineFaultTest : public ::testing::TestWithParam<std::tuple<Workload, Fau
     session.expect_readable();
   }
 
-  /// What is found afterwards, by one of three ways to end.
+  /// Checks the state afterwards, after one of three ways to end.
   static void expect_recovered(FaultSession& session, const SimDisk& disk, std::uint64_t nth) {
     SimDisk next = disk;
     if (nth % 3 == 0) {
@@ -298,7 +298,7 @@ TEST_P(EngineFaultTest, InRecovery) {
   });
 }
 
-// All that is changed stays in memory: only checkpoints need the disk to make room in the log.
+// All changes stay in memory: only checkpoints need the disk to free space in the log.
 TEST(EngineFaultLogTest, NobodyWaitsForCheckpointsThatCannotWrite) {
   for (const int error : {EIO, ENOSPC}) {
     SimDisk disk;
@@ -329,7 +329,7 @@ TEST(EngineFaultLogTest, NobodyWaitsForCheckpointsThatCannotWrite) {
   }
 }
 
-// Whoever has no room for more is refused, and that is all.
+// A transaction without space for its changes is refused, without further effect.
 TEST(EngineFaultLogTest, AFullDiskIsNoFailure) {
   Content content;
   SimDisk disk = prepared(kWorkloads[0], content);

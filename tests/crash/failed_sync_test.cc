@@ -1,8 +1,8 @@
 // A sync fails, the process ends, and the database is opened again in the same boot, where the
-// cache shows what the medium has lost. Then the power fails, at every operation of that opening
-// of some work behind it and of its closing, and nothing stays that was not synced: all that was
-// acknowledged is there, in a database that is sound. With pages written twice, and with atomic
-// writes of pages.
+// cache shows data that the medium has lost. Then the power fails, at every operation of that
+// opening, of some work after it and of its closing, and everything that was not synced is lost:
+// all acknowledged commits are there, in a sound database. With pages written twice, and with
+// atomic writes of pages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,14 +27,14 @@ using palimpsest::test::Sweep;
 
 constexpr double kSecondsPerCase = 0.4;
 constexpr std::uint64_t kKeys = 400;
-constexpr std::uint64_t kSyncs = 10;  ///< of a case, that fail
+constexpr std::uint64_t kSyncs = 10;  ///< failing syncs of a case
 
 struct Case {
   const char* name;
   std::size_t atomic_write_bytes_max;
   const char* file;     ///< whose sync fails; "" any
-  std::uint64_t every;  ///< of its syncs, that many times
-  bool grows = false;   ///< the page file does, by large values
+  std::uint64_t every;  ///< so many of its syncs
+  bool grows = false;   ///< large values grow the page file
 
   friend std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
 };
@@ -45,7 +45,7 @@ constexpr Case kCases[] = {
     {"TwiceGrowing", 0, "pages", 3, true}, {"AtomicGrowing", 4096, "pages", 3, true},
 };
 
-/// What a power failure would find at an operation.
+/// The state that a power failure would leave at an operation.
 struct Image {
   SimDisk disk;
   std::shared_ptr<const std::vector<Content>> allowed;  ///< one of these is right
@@ -140,7 +140,7 @@ class FailedSyncTest : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(FailedSyncTest, WhatTheNextLifeFindsSurvives) {
-  constexpr std::size_t kStride = 2;  // every operation has its turn, at this sync or the next one
+  constexpr std::size_t kStride = 2;  // covers every operation, at this sync or the next one
   for (Sweep sweep(kSyncs, 4, kSecondsPerCase); const auto at = sweep.next();) {
     const std::uint64_t nth = 1 + *at * GetParam().every;
     SCOPED_TRACE(testing::Message() << "sync " << nth << " fails");

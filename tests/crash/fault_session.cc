@@ -6,7 +6,7 @@
 namespace palimpsest::engine::test {
 namespace {
 
-/// What a failing disk explains.
+/// Errors that a failing disk explains.
 constexpr std::array kExplained{ErrorCode::io_error, ErrorCode::no_space, ErrorCode::failed,
                                 ErrorCode::transaction_too_old, ErrorCode::snapshot_too_old};
 

@@ -1,8 +1,8 @@
-// A database on a simulated disk whose operations fail, and what it must hold in spite of that.
+// A database on a simulated disk whose operations fail, and its expected contents.
 //
-// Every error that comes out of it must be one that a failing disk explains; everything else fails
-// the test. What is committed is known but for the one transaction whose commit failed: it is *in
-// doubt*, there as a whole or not at all, and no other can commit after it.
+// Every error of the database must be one that a failing disk explains; any other fails the test.
+// What is committed is known, except the one transaction whose commit failed: it is *in doubt*,
+// there as a whole or not at all, and no other can commit after it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct FaultChange {
   std::optional<std::string> value;
 };
 
-/// What it becomes by that.
+/// The content after the changes.
 [[nodiscard]] Content changed(Content content, const std::vector<FaultChange>& changes);
 
 class FaultSession {
@@ -39,38 +39,38 @@ class FaultSession {
   FaultSession(const FaultSession&) = delete;
   FaultSession& operator=(const FaultSession&) = delete;
 
-  /// What is committed on the disk given.
+  /// What is committed on the given disk.
   void expect(const Content& content) { committed_ = content; }
-  /// What another session has committed, and what it has left in doubt.
+  /// Takes over what another session has committed, and what it has left in doubt.
   void take_over(const FaultSession& other) {
     committed_ = other.committed_;
     with_doubtful_ = other.with_doubtful_;
   }
   [[nodiscard]] const Content& committed() const noexcept { return committed_; }
 
-  /// Opens the database; false if an error came out of it, which is noted.
+  /// Opens the database; false after an error, which is noted.
   bool open();
   /// Ends the process: nothing is written any more.
   void kill();
-  /// Ends the database in the ordinary way, whatever comes of it.
+  /// Closes the database in the ordinary way, with or without an error.
   void end();
 
-  /// Does it, commits or rolls back, and notes errors. One that is too old is done again, as
-  /// programs do.
+  /// Runs the changes, commits or rolls back, and notes errors. Retries a transaction that is too
+  /// old, as programs do.
   void transact(const std::vector<FaultChange>& changes, bool rolls_back = false);
-  /// Checkpoints, as far as due; notes errors.
+  /// Runs the due part of a checkpoint; notes errors.
   void checkpoint();
 
-  /// What may be there: what is committed, with or without what is in doubt.
+  /// The possible contents: what is committed, with or without what is in doubt.
   [[nodiscard]] std::vector<Content> possible() const;
 
   [[nodiscard]] palimpsest::test::SimDisk& disk() noexcept { return disk_; }
   [[nodiscard]] Engine& database() { return *database_; }
   [[nodiscard]] btree::BTree& tree();
   [[nodiscard]] const std::vector<ErrorCode>& errors() const noexcept { return errors_; }
-  /// Of the newest error.
+  /// The message of the newest error.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
-  /// A rollback failed: until the database is opened again there are halves of transactions in it.
+  /// A rollback failed: until the database is opened again it contains incomplete transactions.
   [[nodiscard]] bool has_halves() const noexcept { return has_halves_; }
   [[nodiscard]] bool has_failed() const {
     return database_->log().failed() || database_->file().failed();
@@ -78,7 +78,7 @@ class FaultSession {
 
   /// Success if `content` is what is committed, with or without what is in doubt.
   [[nodiscard]] ::testing::AssertionResult is_right(const Content& content) const;
-  /// The content is right and everything is sound. Afterwards nothing is in doubt.
+  /// Expects the right content and a sound database. Afterwards nothing is in doubt.
   void expect_right();
   /// As far as it can be read at all, with failures noted.
   void expect_readable();

@@ -24,7 +24,7 @@ std::uint64_t print_of(std::string_view tree, std::string_view key, std::string_
   return splitmix64(mixed);
 }
 
-/// The sum over all trees and records, so that one change changes it by a difference.
+/// A sum over all trees and records, so that one change adds a difference.
 std::uint64_t print_of(const State& state) {
   std::uint64_t sum = 0;
   for (const auto& [tree, content] : state) {
@@ -36,7 +36,7 @@ std::uint64_t print_of(const State& state) {
   return sum;
 }
 
-/// Applies a change; by how much the fingerprint grows.
+/// Applies a change; returns the difference of the fingerprint.
 std::uint64_t apply(const Change& change, State& state) {
   if (change.key.empty()) {
     state[change.tree];

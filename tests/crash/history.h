@@ -1,10 +1,10 @@
-// What a database may contain after a crash, kept outside of the engine.
+// The possible contents of a database after a crash, kept outside of the engine.
 //
-// Transactions are noted in the order in which commit() is called, by one thread, so that is also
-// the order of their timestamps. Recovery keeps those up to its cut: what survives is what the
-// first k of them have left, and no other mixture. That is stronger than "each wholly there or
-// absent, closed under dependency, in the order of acknowledgement", and implies it.
-// Thread-safety: notes by one thread; window() by any, also meanwhile; the rest when nobody notes.
+// One thread notes transactions in the order of their calls of commit(), which is also the order of
+// their timestamps. Recovery keeps those up to its cut: the survivors are the first k of them, and
+// no other mixture. That is stronger than "each wholly there or absent, closed under dependency, in
+// the order of acknowledgement", and implies it. Thread-safety: one thread notes; any thread calls
+// window(), also meanwhile, and the rest only while there are no notes.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 namespace palimpsest::crash {
 
 using engine::test::Content;
-/// Of all trees, by name, and of a table (table_workload.h).
+/// The contents of all trees, by name, and of a table (table_workload.h).
 using State = std::map<std::string, Content>;
 
 /// The record has this value, or is absent, afterwards. An empty key: the tree or the table has
@@ -41,19 +41,19 @@ class History {
  public:
   explicit History(State base);
 
-  /// commit() is about to be called for these changes.
+  /// Call it before commit() of these changes.
   void committing(std::vector<Change> changes);
-  /// Everything that has begun to commit is known to be durable.
+  /// All transactions that have begun to commit are known to be durable.
   void acknowledge() noexcept { acknowledged_.store(begun_.load()); }
 
   [[nodiscard]] Window window() const noexcept { return {acknowledged_.load(), begun_.load()}; }
   [[nodiscard]] std::size_t size() const noexcept { return commits_.size(); }
 
-  /// What the first `count` transactions leave.
+  /// The state after the first `count` transactions.
   [[nodiscard]] State state_after(std::size_t count) const;
-  /// How many transactions have left this, if they are as many as the window allows.
+  /// The number of transactions that lead to this state, if the window allows it.
   [[nodiscard]] std::optional<std::size_t> count_of(const State& found, Window window) const;
-  /// Why count_of() has found nothing: the difference to what is nearest.
+  /// Why count_of() has found nothing: the difference to the nearest state.
   [[nodiscard]] std::string explain(const State& found, Window window) const;
 
  private:
@@ -65,10 +65,10 @@ class History {
   std::atomic<std::size_t> begun_{0};
 };
 
-/// What the database contains.
+/// The contents of the database.
 [[nodiscard]] State state_of(engine::Engine& database);
 
-/// How the two differ, in a few lines; empty if they do not.
+/// The differences of the two, in a few lines; empty if there are none.
 [[nodiscard]] std::string difference(const State& found, const State& expected);
 
 }  // namespace palimpsest::crash

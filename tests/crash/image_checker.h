@@ -1,9 +1,9 @@
-// Looks at every page on its way to a simulated disk, in place or into the ring of copies.
+// Checks every page on its way to a simulated disk, in place or into the ring of copies.
 //
-// Each page's GSN is durable in the log at that moment (I-2), and no image of a node names a frame
-// or carries a mark of memory (I-6). While a database is being opened its log cannot be asked; what
-// redo writes comes from a durable log, and nodes are looked at all the same.
-// Thread-safety: called by whatever thread writes; the rest by one thread.
+// Each page's GSN is durable in the log at that moment (I-2), and no image of a node contains a
+// frame number or a mark of memory (I-6). While a database is being opened its log cannot be asked;
+// redo writes what comes from a durable log, and its nodes are checked all the same. Thread-safety:
+// called by any thread that writes; the rest by one thread.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class ImageChecker {
 
   /// The database that writes from now on, or null.
   void watch(engine::Engine* database) noexcept { database_.store(database); }
-  /// What was wrong first; empty if nothing was.
+  /// The first fault; empty if there was none.
   [[nodiscard]] std::string fault() const;
   [[nodiscard]] std::uint64_t pages() const noexcept { return pages_.load(); }
 

@@ -1,11 +1,11 @@
-// A process that works on a database is killed (SIGKILL) at any moment, again and again, and what
-// it acknowledged is compared with what is found: see kill_workload.h.
+// Kills (SIGKILL) a process that works on a database, again and again, at any moment, and compares
+// what it acknowledged with what is found: see kill_workload.h.
 //
-// The process under test reports each acknowledged commit through a pipe and keeps nothing. This
-// one keeps what must be there and opens the database itself after each kill; sometimes another
-// process tries before it, and is killed while it recovers. The operating system survives, so what
-// was written is found, synced or not: losing writes is the simulated disk's part.
-// Rounds go on for the time of PALIMPSEST_TEST_SECONDS.
+// The process under test reports each acknowledged commit through a pipe and keeps no state. The
+// test knows the expected contents and opens the database itself after each kill; sometimes another
+// process opens it before, and is killed during recovery. The operating system survives, so written
+// data is found, synced or not: the simulated disk covers lost writes. Rounds go on for the time of
+// PALIMPSEST_TEST_SECONDS.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ constexpr double kSecondsPerPlace = 5;
 constexpr std::uint64_t kWorkMillisecondsMax = 500;
 constexpr int kStuckSeconds = 120;
 
-/// What the process under test says.
+/// A report of the process under test.
 struct Report {
   std::uint32_t thread = 0;
   std::uint32_t synchronous = 0;
@@ -68,8 +68,8 @@ std::unique_ptr<io::Device> device_of(const std::string& path) {
   return io::open_device(path, {.log = [](LogLevel, auto) {}});
 }
 
-/// Opens the database of a process that was killed, also if its files stay locked for longer than
-/// opening waits, as on a machine that is busy.
+/// Opens the database of a killed process, also if its files stay locked for longer than opening
+/// waits, as on a busy machine.
 std::unique_ptr<Engine> open_database(io::Device& device, const EngineOptions& options) {
   const auto deadline = SteadyClock::now() + std::chrono::seconds(kStuckSeconds);
   for (;;) {
@@ -213,7 +213,7 @@ class Lives {
     closed_ = closed_ && status == EXIT_SUCCESS;
   }
 
-  /// Opens what is left and compares.
+  /// Opens the database and compares.
   void look() {
     const auto device = device_of(directory_.path());
     const auto database = open_database(*device, options_of(random_));
@@ -272,7 +272,7 @@ TEST(KillTest, EveryAcknowledgedCommitIsThereAfterwards) {
   live_and_die(std::filesystem::temp_directory_path());
 }
 
-// Faster by far than disks are, so that kills hit more of what happens in memory.
+// Far faster than disks, so that kills hit more of what happens in memory.
 TEST(KillTest, InMemoryFilesToo) {
   live_and_die(palimpsest::test::memory_file_system());
 }

@@ -35,7 +35,7 @@ void touch(Account& account, std::uint32_t thread, std::uint64_t number,
   account.last[thread] = number;
 }
 
-/// Whether it was done; false for a conflict.
+/// Returns whether it was done; false for a conflict.
 bool move(txn::Transaction& transaction, btree::BTree& tree, std::uint32_t account,
           std::uint32_t thread, std::uint64_t number, std::int64_t amount) {
   const auto outcome = transaction.modify(tree, account_key(account), [&](MutableBytes bytes) {

@@ -1,13 +1,13 @@
-// What the threads of a process that is going to be killed do, and what they must leave behind.
+// The transactions of the threads of a process that is going to be killed, and their expected
+// result.
 //
 // Everything is a function of seed, round, thread and transaction number: the process under test
-// reports only the numbers of the transactions that it got acknowledged, and whoever knows how many
-// counted knows all that must be there. Each thread has records of its own, mixed among those of
-// the others on the same leaves, and a *marker* that every transaction of it sets to its number.
-// Some records are shared: *accounts*, between which amounts are moved. An account's value has its
-// balance and, per thread, the number of the last transaction that touched it: a transaction that
-// is there by half, or one that is there without another it was built upon, shows.
-// Thread-safety: an object belongs to one thread.
+// reports only the numbers of the acknowledged transactions, which determine the complete contents.
+// Each thread has records of its own, on the same leaves as those of the other threads, and a
+// *marker*, which each of its transactions sets to its number. Some records are shared: *accounts*,
+// between which amounts are moved. An account's value has its balance and, per thread, the number
+// of the last transaction that touched it: this reveals a transaction that is half there, or there
+// without one on which it depends. Thread-safety: an object belongs to one thread.
 #pragma once
 
 #include <array>
@@ -57,12 +57,12 @@ struct KillPlan {
   bool synchronous = true;
 };
 
-/// One thread's share of what must be there.
+/// One thread's share of the expected contents.
 class KillThread {
  public:
   KillThread(std::uint64_t seed, std::uint32_t thread) : seed_(seed), thread_(thread) {}
 
-  /// How many transactions count so far.
+  /// The number of transactions that have committed so far.
   [[nodiscard]] std::uint64_t counted() const noexcept { return counted_; }
   [[nodiscard]] const Records& records() const noexcept { return records_; }
   /// What it has added to accounts.
@@ -72,11 +72,10 @@ class KillThread {
 
   /// The next transaction in a round.
   [[nodiscard]] KillPlan plan(std::uint64_t round) const;
-  /// It counts.
+  /// The transaction of the plan has committed.
   void count(const KillPlan& plan);
 
-  /// Does it, as often as it takes until it has committed; the first thing that is not as it must
-  /// be, empty if all was.
+  /// Runs the plan until it has committed; returns the first fault, empty if there was none.
   [[nodiscard]] std::string run(Engine& database, btree::BTree& tree, const KillPlan& plan) const;
 
   /// The number in the thread's marker; nothing if there is no marker or it is damaged.
@@ -86,7 +85,7 @@ class KillThread {
   [[nodiscard]] std::string marker_key() const;
   [[nodiscard]] KillPlan::Change draw(palimpsest::test::SimRandom& random,
                                       std::uint64_t number) const;
-  /// Whether it is committed; false: in conflict with another thread's, and undone.
+  /// Returns whether it is committed; false: in conflict with another thread's, and undone.
   [[nodiscard]] bool attempt(Engine& database, btree::BTree& tree, const KillPlan& plan,
                              std::string& wrong) const;
 
@@ -97,9 +96,9 @@ class KillThread {
   std::array<Account, kKillAccounts> accounts_{};
 };
 
-/// All that must be there.
+/// All records that must be there.
 [[nodiscard]] Records expected_records(const std::vector<KillThread>& threads);
-/// Where two contents differ, for people; empty if they do not.
+/// A readable difference of two contents; empty if there is none.
 [[nodiscard]] std::string difference(const Records& expected, const Records& found);
 
 }  // namespace palimpsest::engine::test

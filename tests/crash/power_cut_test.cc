@@ -1,8 +1,8 @@
-// Threads work on a database on a simulated disk, checkpoints running, until the power goes, at any
-// moment, for all of them at once; what was acknowledged is compared with what is found, again and
-// again: see kill_workload.h. Beside kill_test, what was not synced is lost here; beside the crash
-// campaign, everything really happens at the same time, so that ThreadSanitizer sees it.
-// Rounds go on for the time of PALIMPSEST_TEST_SECONDS.
+// Threads work on a database on a simulated disk, with checkpoints running, until the power fails,
+// at any moment, for all of them at once; the test compares what was acknowledged with what is
+// found, again and again: see kill_workload.h. Unlike kill_test, this loses what was not synced;
+// unlike the crash campaign, everything really happens at the same time, so that ThreadSanitizer
+// sees it. Rounds go on for the time of PALIMPSEST_TEST_SECONDS.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr double kSeconds = 10;
 constexpr std::uint64_t kWorkMillisecondsMax = 400;
 
-/// How far each thread is.
+/// The progress of each thread.
 struct Progress {
   std::atomic<std::uint64_t> begun{0};   ///< transactions
   std::atomic<std::uint64_t> synced{0};  ///< the last one that must survive
@@ -80,10 +80,12 @@ class Lives {
     database_ = Engine::open(*device_, *device_, options);
   }
 
-  /// The disk as it is found afterwards. The threads go on a little, so that it happens amid work.
+  /// The disk after the failure. The threads go on a little, so that the failure happens during
+  /// work.
   SimDisk work_until_power_goes() {
     std::array<Progress, kKillThreads> progress;
-    for (std::size_t i = 0; i < kKillThreads; ++i) {  // the power may go before a thread has begun
+    // the power may fail before a thread has begun
+    for (std::size_t i = 0; i < kKillThreads; ++i) {
       progress[i].begun = progress[i].synced = threads_[i].counted();
     }
     std::atomic<bool> over{false};

@@ -23,7 +23,7 @@ using txn::Durability;
 using txn::Isolation;
 
 constexpr const char* kTable = "rows";
-/// Then nothing more is appended.
+/// With so many rows, nothing more is appended.
 constexpr std::size_t kRowsMost = 800;
 
 [[noreturn]] void mismatch(const std::string& what) {
@@ -38,7 +38,7 @@ int id_of(const std::string& key) {
   return std::stoi(key);
 }
 
-/// Nobody else has it: the index is unique.
+/// Unique, as the index requires.
 std::string name_of(int id, std::uint64_t variant) {
   return fmt::format("name {:06} {}", id, variant);
 }
@@ -51,7 +51,7 @@ Durability durability_of(bool synchronous) {
   return synchronous ? Durability::synchronous : Durability::asynchronous;
 }
 
-/// What makes one of the other.
+/// The changes from one content to the other.
 std::vector<Change> changes_between(const Content& before, const Content& after) {
   std::vector<Change> changes;
   for (const auto& [key, value] : before) {
@@ -96,8 +96,8 @@ void TableWorkload::close() noexcept {
   database_ = nullptr;
 }
 
-// What one step resolves may be too much for a log as small as the campaign's: the background would
-// try the rest again, too.
+// A step's work may be too much for a log as small as the campaign's: the background thread would
+// also retry the rest.
 bool TableWorkload::sweep() {
   try {
     const bool swept = database_->bulk_sweep().step();
@@ -167,12 +167,12 @@ void TableWorkload::make_table() {
 void TableWorkload::begin_bulk() {
   Open open;
   open.synchronous = !random_.one_in(3);
-  // A snapshot might be given up for the log's sake.
+  // A snapshot might be cancelled to free the log.
   open.by = database_->begin(durability_of(open.synchronous), Isolation::read_committed);
   open.bulk =
       std::make_unique<engine::Bulk>(database_->transactions(), database_->tables(), *open.by);
   open.rows = table_now();
-  // There is no such row; but from now on nobody else writes to the table.
+  // There is no such row; but from now on no other transaction writes to the table.
   const auto erase = [](const TableWrites& writes) { return writes.erase({-1}); };
   if (open.bulk->write(*table_, erase).kind() != OutcomeKind::absent) {
     mismatch("a bulk does not get the table that nobody else has");
@@ -196,7 +196,7 @@ void TableWorkload::change_in_bulk() {
   }
 }
 
-/// Neighbours, so that leaves become empty.
+/// Adjacent ones, so that leaves become empty.
 void TableWorkload::erase_some() {
   auto row = open_->rows.lower_bound(key_of(static_cast<int>(random_.below(ids_))));
   for (std::uint64_t count = 1 + random_.below(60); count > 0 && row != open_->rows.end();
@@ -209,7 +209,7 @@ void TableWorkload::erase_some() {
   }
 }
 
-/// In ascending order, behind all. Where a bulk that was undone has left ghosts they are inserted.
+/// In ascending order, behind all. Where an aborted bulk has left ghosts they are inserted instead.
 void TableWorkload::append() {
   Content appended = open_->rows;
   const auto definition = table_->visible_to(open_->by.get());
@@ -249,10 +249,11 @@ void TableWorkload::end_bulk() {
   open_.reset();
 }
 
-// Others
+// Ordinary transactions
 
 void TableWorkload::write_rows(bool is_watched) {
-  // Where a bulk has replaced a large value, others wait until it is known that everybody sees it.
+  // Where a bulk has replaced a large value, writers wait until every snapshot is known to see the
+  // bulk.
   database_->bulk_epochs().retire(database_->transactions().horizon());
   const bool synchronous = !random_.one_in(3);
   const auto by = database_->begin(durability_of(synchronous), Isolation::read_committed);

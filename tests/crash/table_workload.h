@@ -1,10 +1,10 @@
-// The part of a workload that is about one table with an index: ordinary transactions of a step
-// each, and bulks, one at a time, that stay open while the rest of the workload goes on.
+// The part of a workload on one table with an index: ordinary transactions of a step each, and
+// bulks, one at a time, that stay open while the rest of the workload goes on.
 //
 // A bulk is one transaction of the history, whatever its calls have written before it commits: it
-// is all there or not at all. While it is open, others' writes to the table are conflicts, and
-// everybody but itself sees the table as it was.
-// Thread-safety: belongs to one thread.
+// is all there or not at all. While it is open, writes of other transactions to the table are
+// conflicts, and all readers but the bulk itself see the table as before. Thread-safety: belongs to
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ namespace palimpsest::crash {
 
 class TableWorkload {
  public:
-  /// `appended_bytes`: of the rows that a bulk appends at once, most. `make_room` in the log,
-  /// before each call. All outlive it.
+  /// `appended_bytes`: the maximum size of the rows that a bulk appends at once. `make_room` frees
+  /// log space before each call. All must outlive it.
   TableWorkload(Random& random, State& now, std::shared_ptr<History>& history, std::size_t ids,
                 std::size_t appended_bytes, std::function<void()> make_room)
       : random_(random),
@@ -37,15 +37,15 @@ class TableWorkload {
         appended_bytes_(appended_bytes),
         make_room_(std::move(make_room)) {}
 
-  /// Of this database, from now on. It does not sweep by itself: Options of the campaign.
+  /// Uses this database from now on, which must not sweep by itself: options of the campaign.
   void open(engine::Engine& database);
-  /// Before the database is closed: a bulk that is open is rolled back.
+  /// Call it before the database is closed: rolls back an open bulk.
   void close() noexcept;
 
-  /// Throws what the engine throws, and Mismatch. `is_watched`: some transaction may see what was
-  /// before the last bulk. `end_others` ends all transactions, that one as well.
+  /// Throws what the engine throws, and Mismatch. `is_watched`: some transaction may see the state
+  /// before the last bulk. `end_others` ends all transactions, including that one.
   void step(bool is_watched, FunctionRef<void()> end_others);
-  /// Some of what is otherwise done in the background; false if there is nothing to do.
+  /// Runs a part of the background work; false if there is nothing to do.
   bool sweep();
 
  private:
@@ -86,7 +86,7 @@ class TableWorkload {
 /// The name of the table in a State.
 inline constexpr const char* kStateOfTable = "table rows";
 
-/// The rows that somebody sees, null: what is committed; nothing if there is no such table.
+/// The rows that a transaction sees, null: what is committed; nothing if there is no such table.
 [[nodiscard]] std::optional<Content> rows_of(engine::Engine& database, txn::Transaction* by);
 
 }  // namespace palimpsest::crash

@@ -11,13 +11,13 @@
 namespace palimpsest::crash {
 namespace {
 
-/// A change went through where another transaction should have been in the way.
+/// A change succeeded where it should have conflicted with another transaction.
 class Overtaken {};
 
 constexpr std::uint32_t kPageBytes = 4096;
 /// Largest value that is sure to lie in its leaf.
 constexpr std::size_t kInPageBytesMax = 900;
-/// As few as the largest transactions leave room for, so that they are soon used again.
+/// The minimum for the largest transactions, so that they are soon reused.
 constexpr std::uint64_t kLogSegments = 8;
 
 constexpr std::array kProfiles{
@@ -104,8 +104,8 @@ std::span<const Profile> profiles() {
 engine::EngineOptions campaign_options() {
   engine::EngineOptions options = engine::test::small_options();
   options.max_transactions = 8;
-  options.background_threads = true;  // who waits for log space waits for them
-  options.background_sweeps = false;  // they change trees beside whoever judges them
+  options.background_threads = true;  // a writer that waits for log space needs them
+  options.background_sweeps = false;  // they would change trees during a judgement
   options.log_bytes_max = kLogSegments * options.log_segment_bytes;
   options.replay_bytes_max = options.log_segment_bytes;  // checkpoints by age, before it runs short
   options.transactions.asynchronous_interval = std::chrono::milliseconds(1);
@@ -161,7 +161,7 @@ void Workload::reopen() {
   open();
 }
 
-// Versions outlive their transactions then.
+// With an old reader, versions outlive their transactions.
 void Workload::look_on() {
   old_reader_.reset();
   if (percent(70)) {
@@ -200,8 +200,8 @@ void Workload::step() {
   }
 }
 
-// Writers of anything are in the way of a bulk that begins, and so is who sees what was before the
-// last one.
+// A bulk that begins conflicts with any open writer, and with a reader that sees the state before
+// the last bulk.
 void Workload::change_table() {
   if (random_.one_in(4)) {
     static_cast<void>(table_.sweep());
@@ -222,9 +222,9 @@ void Workload::begin() {
   open_.push_back(std::move(open));
 }
 
-// A change that goes through where another transaction was in the way just before, which has been
-// ended meanwhile for the sake of the log: what it was made on is not what the model says, and it
-// is undone.
+// Overtaken: a change succeeds although another transaction was in conflict just before, because
+// that one was cancelled meanwhile to free the log. The change was made on a state that the model
+// does not know, so it is undone.
 void Workload::change_some() {
   const txn::Transaction* who = open_[random_.below(open_.size())].handle.get();
   const std::size_t count = 1 + random_.below(profile_.changes_most);
@@ -307,7 +307,7 @@ void Workload::modify(Open& open, const std::string& tree, const std::string& ke
   }
 }
 
-// Whether the change has been made, unless the record existed or did not.
+// Whether the change has been made, except where the record existed or did not.
 bool Workload::agrees(const char* what, const Open& open, const Place& place,
                       const btree::WriteOutcome& outcome) const {
   const bool conflicting_writer = has_conflicting_writer(open, place);
@@ -409,8 +409,8 @@ void Workload::checkpoint() {
   }
 }
 
-// One thread must not wait for log space that only itself can make. Transactions that hold it back
-// are rolled back on the way.
+// One thread must not wait for log space that only itself can free. Rolls back transactions that
+// hold the log back.
 void Workload::make_room() {
   wal::Log& log = database_->log();
   if (log.replay_bytes() > log.capacity_bytes() / 4) {
@@ -434,7 +434,7 @@ void Workload::make_tree() {
   now_[name];
 }
 
-// Pages that asynchronous commits have given up are free once these are durable, and no snapshot is
+// Pages freed by asynchronous commits are reusable once these are durable, and no snapshot is
 // older.
 void Workload::finish() {
   end_all();
@@ -457,7 +457,7 @@ void Workload::finish() {
   }
 }
 
-// Log space may be short for some of it.
+// Log space may be too short for some of it.
 void Workload::sweep_all() {
   for (int i = 0; table_.sweep() || !database_->bulk_epochs().is_empty(); ++i) {
     if (i == 10'000) {
@@ -484,7 +484,7 @@ std::string Workload::some_tree() {
   return tree->first;
 }
 
-// Numbers with a part of varying length behind, so that fences and prefixes vary.
+// Numbers followed by a part of varying length, so that fences and prefixes vary.
 std::string Workload::some_key() {
   const std::uint64_t number = random_.below(profile_.keys);
   return fmt::format("key{:05}{}", number * 7919 % 100'000, std::string(number % 11, 'k'));

@@ -1,11 +1,10 @@
 // Transactions at random on a small database, several open at once and interleaved on one thread,
-// with the history that recovery is judged by.
+// with the history by which recovery is judged.
 //
-// What each call returns is compared with a model that sees what the transactions see: isolation
-// `none`, so the changes of all, and conflicts where another open transaction has changed a record.
+// Compares each call's result with a model that sees what the transactions see: isolation `none`,
+// so the changes of all, and conflicts where another open transaction has changed a record.
 // Determinism: calls depend on profile and seed; what the engine's background threads write in
-// between does not.
-// Thread-safety: belongs to one thread.
+// between does not. Thread-safety: belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@
 
 namespace palimpsest::crash {
 
-/// What a workload does how often; the numbers are shares of a hundred unless they say otherwise.
+/// How often a workload does what; in percent unless noted.
 struct Profile {
   const char* name = "";
   std::size_t keys = 100;        ///< different ones in a tree
@@ -40,14 +39,14 @@ struct Profile {
   unsigned asynchronous = 0;      ///< of transactions
   unsigned checkpoints = 5;       ///< of steps
   unsigned reopens = 0;           ///< of steps: clean close and opening
-  unsigned table = 0;             ///< of steps: something is done to a table, most of it in bulk
-  std::size_t appended = 20'000;  ///< bytes of rows, most, that a bulk appends in one call
+  unsigned table = 0;             ///< of steps: on a table, mostly in a bulk
+  std::size_t appended = 20'000;  ///< maximum size of the rows that a bulk appends in one call
   std::size_t changes_most = 8;   ///< in one step, of one transaction
   int steps = 40;                 ///< of the scripted workload; random ones are longer by half
-  int warm_up = 0;                ///< steps before those, at which nothing is crashed
+  int warm_up = 0;                ///< steps before those, without crashes
 };
 
-/// Profiles that between them do everything the engine can do.
+/// Profiles that together use all features of the engine.
 [[nodiscard]] std::span<const Profile> profiles();
 
 /// Options of every database in the campaign.
@@ -55,8 +54,8 @@ struct Profile {
 
 class Workload {
  public:
-  /// Opens the database on the disk, recovering it; all outlive the workload but the database. The
-  /// history begins with what is there if there is anything.
+  /// Opens the database on the disk, recovering it; everything else must outlive the workload. The
+  /// history begins with the existing contents, if there are any.
   Workload(test::SimDisk& disk, const Profile& profile, std::uint64_t seed);
   ~Workload();
   Workload(const Workload&) = delete;
@@ -64,16 +63,16 @@ class Workload {
 
   /// Opens the database; from here on the history can be asked. Throws as Database::open().
   void open();
-  /// What was found after opening is the state to go on from.
+  /// Continues from the state that was found after opening.
   void go_on_from(State state);
-  /// Throws what the engine throws, and Mismatch when it returns anything but what the model says.
+  /// Throws what the engine throws, and Mismatch when a result differs from the model's.
   void look_on();
   void step();
-  /// Rolls back what is open, and compares everything with the model.
+  /// Rolls back open transactions, and compares everything with the model.
   void finish();
   /// Closes it cleanly.
   void close();
-  /// The power of its disk goes; nothing is written any more.
+  /// Switches its disk's power off; nothing is written any more.
   void abandon() noexcept;
 
   [[nodiscard]] engine::Engine& database() noexcept { return *database_; }

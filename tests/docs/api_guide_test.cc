@@ -1,5 +1,5 @@
-// What docs/api.md shows, compiled and run: each of its pieces of C++ is here, line by line
-// (tests/structure/doc_snippets.py), and what it says comes of them is what comes of them.
+// The code in docs/api.md, compiled and run: each of its pieces of C++ is here, line by line
+// (tests/structure/doc_snippets.py), and its stated results are checked.
 #include <gmock/gmock.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Backups of a small database on a simulated disk whose states after each commit are known.
+// Backups of a small database on a simulated disk; the test knows the state after each commit.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 
 namespace palimpsest::engine::test {
 
-/// Calls until it is not told that it has to be tried again.
+/// Repeats the call as long as its error asks for another attempt.
 template <class Call>
 void try_often(const Call& call) {
   for (;;) {
@@ -61,10 +61,10 @@ class KnownWriter {
     states_.push_back(std::move(next));
   }
 
-  /// Committed so far.
+  /// The number of commits so far.
   [[nodiscard]] std::size_t commits() const noexcept { return states_.size() - 1; }
 
-  /// Whether the content is what it was after one of the commits, the `least`-th or a later one.
+  /// Whether the content is the state after one of the commits, the `least`-th or a later one.
   [[nodiscard]] ::testing::AssertionResult explains(const Content& content,
                                                     std::size_t least) const {
     const auto count = content.find(counter());
@@ -124,7 +124,7 @@ class KnownWriter {
   std::vector<State> states_{State{}};
 };
 
-/// What the power's failure leaves of a copy that was said to be made, opened.
+/// Opens what a power failure leaves of a completed copy.
 class OpenedCopy {
  public:
   explicit OpenedCopy(const palimpsest::test::SimDisk& disk,

@@ -1,5 +1,5 @@
-// Backups while threads write, values past the log among them, pages are evicted and checkpoints
-// made: each copy is what each writer's part was after one of its commits, and no sum is torn.
+// Backups while threads write, also values that bypass the log, pages are evicted and checkpoints
+// made: each copy has each writer's part as after one of its commits, and no sum is torn.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ using palimpsest::test::SimDisk;
 constexpr std::size_t kWriters = 3;
 constexpr int kTotal = 1'000;
 
-/// Moves something from one record to another; nothing if they are in conflict.
+/// Moves an amount from one record to another; does nothing on a conflict.
 void move_some(Engine& database, Random& random) {
   const auto transaction = database.begin(txn::Durability::asynchronous);
   btree::BTree& tree = *database.find_tree("records");
@@ -62,7 +62,7 @@ class BackupStress : public ::testing::Test {
     static_cast<void>(transaction->insert(tree, "right", "0"));
     transaction->commit();
   }
-  /// Unless who writes is faster than who copies.
+  /// Fails only if the writers outpace the copy.
   void back_up_once() {
     SimDisk copy;
     const auto into = copy.device();

@@ -1,4 +1,4 @@
-// Copies of a database in use: what they hold, and what a failed one leaves.
+// Copies of a database in use: their contents, and what a failed backup leaves.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,8 +65,8 @@ class Backups : public ::testing::Test {
       database_->checkpointer().run();
     }
   }
-  /// `meanwhile` each time when a part of the pages has been read and is about to be written; not
-  /// without end, for a backup would not come to one.
+  /// Calls `meanwhile` each time when a part of the pages has been read and is about to be written,
+  /// a limited number of times, for otherwise the backup would not end.
   BackupReport back_up(const std::function<void()>& meanwhile = {},
                        const BackupOptions& options = {}) {
     const auto into = copy_.device();
@@ -86,8 +86,7 @@ class Backups : public ::testing::Test {
     copy_.set_hook({});
     return report;
   }
-  /// It opens after a power failure, and is what the database was when this many had committed, or
-  /// later.
+  /// The copy opens after a power failure, and is the database after this many commits, or more.
   void expect_copy(std::size_t least) {
     OpenedCopy copy(copy_);
     EXPECT_TRUE(writer_.explains(copy.content(), least));
@@ -130,8 +129,8 @@ TEST_F(Backups, AnEmptyOne) {
   EXPECT_TRUE(sound(copy.database()));
 }
 
-// What commits between two parts of the copy, evicts, replaces and frees what was copied before, is
-// there wholly up to one commit, and not at all from there on.
+// Commits, evictions, replacements and frees between two parts of the copy: the copy contains all
+// commits up to one, and none after it.
 TEST_F(Backups, OneThatIsChangedMeanwhile) {
   Random random(palimpsest::test::seed());
   for (Rounds rounds(4, 2.0); rounds.next();) {
@@ -191,7 +190,7 @@ TEST_F(Backups, WhatHasNotCommittedIsNotInIt) {
 
 // The log
 
-// Several times as much is logged as the log may be long. What is copied of it is given back.
+// Logs several times the log's bound. Segments of the log that are copied are freed.
 TEST_F(Backups, TheLogIsUsedAgainMeanwhile) {
   commit(150);  // pages for several parts
   const std::uint64_t before = database_->log().end_position();
@@ -200,7 +199,7 @@ TEST_F(Backups, TheLogIsUsedAgainMeanwhile) {
   expect_copy(150);
 }
 
-// Opening gives back what of the copy's log goes beyond its bound.
+// Opening frees the part of the copy's log that exceeds the bound.
 TEST_F(Backups, ALongLogBecomesShortAgain) {
   commit(150);  // pages for several parts
   const BackupReport report = back_up([&] { log_bytes(database_->log_bytes_max() / 4); });
@@ -216,7 +215,7 @@ TEST_F(Backups, ALongLogBecomesShortAgain) {
   EXPECT_LE(segments(copy.device()), most);
 }
 
-// What undoing overdraws is made up for by segments that go afterwards.
+// Segments freed later compensate for the space that undo overdraws.
 TEST_F(Backups, ACopyOfALongLogWithALoserCanBeWritten) {
   commit(60);
   const auto loser = database_->begin();
@@ -241,7 +240,7 @@ TEST_F(Backups, ACopyOfALongLogWithALoserCanBeWritten) {
   loser->rollback();
 }
 
-// Stamps of large values bear the number of the opening.
+// Stamps of large values contain the number of the opening.
 TEST_F(Backups, TheOpeningsOfACopyAreNumberedOn) {
   commit(5);
   open();
@@ -309,7 +308,7 @@ TEST_F(Backups, APageThatWasBeingWrittenIsReadAgain) {
   expect_copy(40);
 }
 
-// Longer than all attempts to read it whole take.
+// For longer than all attempts to read the page whole take.
 TEST_F(Backups, APageThatWasBeingWrittenForLongIsCopiedAgain) {
   commit(40);
   database_->checkpointer().run();
@@ -424,7 +423,7 @@ TEST_F(Backups, WhatIsToldEndsWithAll) {
   EXPECT_GE(last.bytes_copied, report.page_bytes);
 }
 
-// A power failure at any moment leaves no database, or the whole one.
+// A power failure at any moment leaves no database, or a complete one.
 TEST_F(Backups, AnInterruptedOneIsNoDatabase) {
   commit(40);
   std::vector<SimDisk> images;
@@ -505,7 +504,7 @@ TEST_F(Backups, NothingIsWrittenPastTheLogWhileTheRestIsRead) {
         has_committed.store(true);
         has_committed.notify_all();
       });
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // as long as it may take
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the longest that it may take
       EXPECT_FALSE(has_committed.load());
     });
     static_cast<void>(back_up());

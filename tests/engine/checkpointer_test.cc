@@ -1,4 +1,4 @@
-// Which pages a checkpoint writes, and how much of the log it lets go while transactions are open.
+// Which pages a checkpoint writes, and how much of the log it frees while transactions are open.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -60,8 +60,8 @@ class Checkpoints : public ::testing::Test {
     }
     return open;
   }
-  /// Commits of so many records each until so much would have to be replayed. Nobody makes
-  /// checkpoints meanwhile.
+  /// Commits changes of so many records each until recovery would replay so much. No checkpoint
+  /// runs meanwhile.
   void write_up_to(std::uint64_t replay_bytes, int records_each = kRecords) {
     for (char value = 'a'; database_->log().replay_bytes() < replay_bytes; ++value) {
       commit(records_each, value);
@@ -81,9 +81,9 @@ class Checkpoints : public ::testing::Test {
   std::unique_ptr<Engine> database_;
 };
 
-// Nobody had made a checkpoint since the log was nearly empty, and each of the transactions may
-// stand in the middle of a call that waits for space: what lies before them is given back, and none
-// is asked to end.
+// No checkpoint has run since the log was nearly empty, and each open transaction may be in the
+// middle of a call that waits for space: the checkpoint frees the log before them, and cancels
+// none.
 TEST_F(Checkpoints, OpenTransactionsHoldBackNoLogFromBeforeThem) {
   write_up_to(database_->log().capacity_bytes() * 2 / 3);
   const auto late = begin_changes('l');
@@ -112,7 +112,7 @@ TEST_F(Checkpoints, RecordsOfTheRoundThatSetsAMarkLieBeforeIt) {
     auto losers = begin_changes('l');
     commit(kRecords, 'w');
     database_->checkpointer().run();
-    commit(1, 'x');  // the ends of those who had ended are durable
+    commit(1, 'x');  // the ends of finished transactions are durable
     const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
     disk_.power_off();
     losers.clear();
@@ -123,7 +123,7 @@ TEST_F(Checkpoints, RecordsOfTheRoundThatSetsAMarkLieBeforeIt) {
   }
 }
 
-// Replay starts at a place that no cycle began with.
+// Replay starts at a position where no cycle began.
 TEST_F(Checkpoints, WhatIsReplayedBeginsBeforeThoseThatAreUndone) {
   write_up_to(database_->log().capacity_bytes() / 3);
   const Content before = content_of(records());
@@ -147,7 +147,7 @@ TEST_F(Checkpoints, WhatIsReplayedBeginsBeforeThoseThatAreUndone) {
   EXPECT_TRUE(sound(*database_));
 }
 
-/// All pages stay in memory: nobody but the checkpointer writes them.
+/// All pages stay in memory: only the checkpointer writes them.
 class CheckpointsByAge : public Checkpoints {
  protected:
   /// Records, on a few pages.
@@ -169,7 +169,7 @@ class CheckpointsByAge : public Checkpoints {
     while (database_->checkpointer().step()) {
     }
   }
-  /// Small commits until the log has grown so much; what is due is done after each.
+  /// Small commits until the log has grown so much; runs the due checkpoint work after each.
   void grow(std::uint64_t bytes, int records_each) {
     const std::uint64_t end = database_->log().end_position() + bytes;
     for (char value = 'a'; database_->log().end_position() < end;
@@ -179,7 +179,7 @@ class CheckpointsByAge : public Checkpoints {
       ASSERT_LE(database_->log().replay_bytes(), bound());
     }
   }
-  /// Records on many pages, which lie in the file one behind the other.
+  /// Records on many pages, which are consecutive in the file.
   void insert_leaves() {
     for (int first = 0; first < kMany; first += kRecords) {
       const auto by = database_->begin();
@@ -190,7 +190,7 @@ class CheckpointsByAge : public Checkpoints {
       make_due_steps();
     }
   }
-  /// One record of each of those pages, in little log.
+  /// Changes one record of each of those pages, which takes little log.
   void change_leaves() {
     const auto by = database_->begin();
     const std::string changed = 'c' + std::string(199, 'v');
@@ -208,7 +208,7 @@ class CheckpointsByAge : public Checkpoints {
   }
 };
 
-// A stride is an eighth of the bound. A page has its turn in each fifth cycle.
+// A stride is an eighth of the bound. A page is written in each fifth cycle.
 TEST_F(CheckpointsByAge, APageThatIsAlwaysChangedIsWrittenOnceInFiveStrides) {
   commit(kHot, 'a');
   const std::uint64_t hot_pages = database_->pool().unwritten_frames().size();
@@ -218,12 +218,12 @@ TEST_F(CheckpointsByAge, APageThatIsAlwaysChangedIsWrittenOnceInFiveStrides) {
   const std::uint64_t cycles = statistics().cycles - before.cycles;
   const std::uint64_t pages = statistics().pages - before.pages;
   EXPECT_GE(cycles, 36U);
-  EXPECT_LE(cycles, 49U);  // 48 strides, of the first and the last a part
+  EXPECT_LE(cycles, 49U);  // 48 strides, the first and the last in part
   EXPECT_GE(pages, hot_pages * (cycles / 6 - 1));
   EXPECT_LE(pages, hot_pages * (cycles / 5 + 1));
 }
 
-// What has become dirty all at once is not written all at once.
+// Pages that become dirty all at once are not written all at once.
 TEST_F(CheckpointsByAge, PagesAreWrittenInTheirTurns) {
   insert_leaves();
   database_->checkpointer().run();
@@ -269,7 +269,7 @@ TEST_F(CheckpointsByAge, AllIsWrittenWhenTheLogRunsShort) {
   EXPECT_LE(database_->log().replay_bytes(), wal::kSegmentBytesMin);
 }
 
-// The cycle that is under way would give back a few strides only.
+// The cycle that is under way would free a few strides only.
 TEST_F(CheckpointsByAge, ACycleIsGivenUpWhenTheLogRunsShort) {
   grow(bound(), kHot);
   const std::uint64_t cycles = statistics().cycles;
@@ -285,7 +285,7 @@ TEST_F(CheckpointsByAge, ACycleIsGivenUpWhenTheLogRunsShort) {
   EXPECT_LE(database_->log().replay_bytes(), wal::kSegmentBytesMin);
 }
 
-// Wherever the power fails, and with every page as a cycle has left it.
+// At any power failure, and with every page as a cycle has left it.
 TEST_F(CheckpointsByAge, ReplayNeverStartsBehindAnUnwrittenChange) {
   Random random(palimpsest::test::seed());
   Content expected = content_of(records());
@@ -326,9 +326,9 @@ TEST_F(Checkpoints, AMarkThatTookLongHoldsBackNoLogThatLiesBehindIt) {
   }
 }
 
-// Recovery leaves alone what a mark counts as before it, and that is not only what lies before it.
+// Recovery skips what a mark counts as before it, which is more than the records that precede it.
 TEST_F(CheckpointsByAge, WhatIsAppendedWhileAMarkIsTakenIsWrittenWithWhatLiesBeforeIt) {
-  const std::string far = key_of(kOpen + kRecords - 1);  // on a page that nobody else changes
+  const std::string far = key_of(kOpen + kRecords - 1);  // on a page that nothing else changes
   const std::string value(200, 'x');
   {
     bool done = false;
@@ -351,8 +351,8 @@ TEST_F(CheckpointsByAge, WhatIsAppendedWhileAMarkIsTakenIsWrittenWithWhatLiesBef
   }
 }
 
-// The cycle is so late that after the next one replay starts at its mark, when most pages have not
-// had their turns: it is their age that has them written.
+// The cycle is so late that after the next one replay starts at its mark, before most pages are
+// due: their age has them written.
 TEST_F(CheckpointsByAge, WhatIsAppendedWhileAMarkIsTakenIsWrittenHoweverLateTheCycleIs) {
   const std::uint64_t stride = bound() / 8;
   const auto end = [&] { return database_->log().end_position(); };

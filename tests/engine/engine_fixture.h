@@ -1,4 +1,4 @@
-// A small database on a simulated disk, and what a test knows of it outside of the engine.
+// A small database on a simulated disk, and checks of its contents from outside the engine.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,8 +35,8 @@ inline EngineOptions small_options() {
   return options;
 }
 
-/// The power fails, and what is not durable is lost, or as much of it as that says. The database is
-/// gone; all that uses it was before.
+/// The power fails; what is not durable is lost, except what `keeps` retains. Destroys the
+/// database; all objects that use it must be gone before.
 inline void lose_power(palimpsest::test::SimDisk& disk, std::unique_ptr<Engine>& database,
                        palimpsest::test::CrashKeeps keeps = palimpsest::test::CrashKeeps::nothing) {
   const palimpsest::test::SimDisk crashed = disk.crash(1, keeps);
@@ -58,7 +58,7 @@ inline Content content_of(const btree::BTree& tree) {
   return content;
 }
 
-/// Success if every table's rows are its own, and its indexes say what they say.
+/// Success if every table's rows belong to it, and its indexes agree with them.
 inline ::testing::AssertionResult tables_agree(Engine& database) {
   const DefinitionsAudit definitions = audit_definitions(database.catalog());
   for (const DamagedDefinition& damaged : definitions.damaged) {
@@ -74,8 +74,8 @@ inline ::testing::AssertionResult tables_agree(Engine& database) {
   return ::testing::AssertionSuccess();
 }
 
-/// Success if all trees, the space map and the pages agree, and all tables with their indexes, with
-/// no transaction active.
+/// Success if all trees, the space map and the pages agree, and all tables with their indexes. No
+/// transaction may be active.
 inline ::testing::AssertionResult sound(Engine& database) {
   palimpsest::test::wait_for_writes(database.pool().writer());
   btree::PageSet reached;

@@ -57,7 +57,7 @@ class DatabaseTest : public ::testing::Test {
     }
   }
 
-  /// Returns what the clock said before.
+  /// Returns the clock's value before the insertion.
   Gsn insert_and_undo(std::uint64_t records) {
     const Gsn before = database_->transactions().now();
     auto undone = database_->begin();
@@ -123,7 +123,7 @@ TEST_F(DatabaseTest, WhatIsFreeAtTheEndOfTheFileIsCutOffWhenClosed) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// It would grow by as much as soon as it is written to.
+// The file would grow by as much at the next write.
 TEST_F(DatabaseTest, AShortTailIsLeftToTheFile) {
   open();
   insert(0, 500);
@@ -216,7 +216,7 @@ TEST_F(DatabaseTest, LargeValuesAreFreedWhenTheirTransactionHasWon) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// More of them than the log would hold if each kept any of it.
+// More of them than the log would hold if each retained any of it.
 TEST_F(DatabaseTest, LargeValuesLeaveTheLogAsItWas) {
   EngineOptions options = small_options();
   options.background_threads = true;
@@ -231,7 +231,7 @@ TEST_F(DatabaseTest, LargeValuesLeaveTheLogAsItWas) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Neither by the rollback, nor by the next transaction of the slot, nor by recovery, whether it
+// Not freed by the rollback, nor by the next transaction of the slot, nor by recovery, whether it
 // finds the rollback in the log or undoes the changes itself.
 TEST_F(DatabaseTest, LargeValuesStayInUseWhenTheirTransactionHasLost) {
   open();
@@ -313,7 +313,7 @@ TEST_F(DatabaseTest, ATransactionThatHoldsTheLogBackIsCancelled) {
   EXPECT_EQ(content_of(tree()).at(key_of(3)), std::string(100, 'v'));
 }
 
-// Opening decides by what is there: two at once would each make, or remove, what the other has.
+// Opening depends on the files that exist: two at once would each make, or remove, the other's.
 TEST_F(DatabaseTest, OneAtATimeOpensADirectory) {
   const auto opens = [&] {
     const std::unique_ptr<io::Device> device = disk_.device();
@@ -337,7 +337,7 @@ TEST_F(DatabaseTest, OneAtATimeOpensADirectory) {
   EXPECT_EQ(opens(), std::nullopt);
 }
 
-// Wherever the disk is full, the message says what was not done, and names a file.
+// Wherever the disk is full, the message says what failed, and names a file.
 TEST_F(DatabaseTest, OneThatCannotBeCreatedSaysSo) {
   constexpr std::uint64_t kStep = std::uint64_t{64} << 10U;
   constexpr std::string_view kWhat = "the database cannot be created: ";
@@ -358,7 +358,7 @@ TEST_F(DatabaseTest, OneThatCannotBeCreatedSaysSo) {
   EXPECT_FALSE(message.starts_with(kWhat)) << "it is there: " << message;
 }
 
-// Of a database whose making was interrupted, what there is of a log is removed.
+// Opening removes the log files of a database whose creation was interrupted.
 TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
   open();
   insert(0, 100);
@@ -373,7 +373,7 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
   EXPECT_EQ(content_of(tree()).size(), 100U);
 }
 
-// Whoever opens it after a crash amid that can still tell that the log is its own.
+// After a crash during that removal, the next opening can still tell that the log is its own.
 TEST_F(DatabaseTest, AnUnfinishedDatabaseKnowsItsLogUntilAllOfItHasGone) {
   SimDisk disk;
   const std::unique_ptr<io::Device> device = disk.device();
@@ -395,7 +395,8 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseKnowsItsLogUntilAllOfItHasGone) {
   EXPECT_EQ(removed, wal::LogStore::kSegmentsMin);
 }
 
-// Its id may be that of one whose making was undone by a transaction that it shares no page with.
+// Its id may be that of a tree whose creation was undone by a transaction with which it shares no
+// page.
 TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
   EngineOptions options = small_options();
   options.transactions.asynchronous_interval =

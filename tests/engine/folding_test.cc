@@ -1,6 +1,6 @@
-// Versions that say the same of many records are folded into spans of their leaves
-// (versioning/spans.h): a reader outlives what is appended and erased beside it, and sees what it
-// saw before.
+// Versions of many records with equal content are folded into spans of their leaves
+// (versioning/spans.h): a reader survives appends and erasures beside it, and its view stays the
+// same.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,9 +25,10 @@ using txn::Isolation;
 using txn::SnapshotUse;
 
 constexpr std::uint64_t kBudget = std::uint64_t{1} << 20U;
-/// Of pieces that are asked for when it is nearly full, and of claims that nobody bounds.
+/// For buffer pieces that are requested when the budget is nearly full, and for claims, which have
+/// no bound.
 constexpr std::uint64_t kSlack = kBudget / 4;
-/// What a version and an entry of a row take at least.
+/// The minimum size of a row's version and entry.
 constexpr std::uint64_t kBytesUnfolded = 112;
 
 std::string key_of(std::uint64_t number) {
@@ -97,7 +98,7 @@ class Folding : public ::testing::Test {
     transaction->commit();
     look_after_log(end - first);
   }
-  /// Versions are looked after, too.
+  /// Runs the maintenance of the log and of versions.
   void look_after_log(std::uint64_t changes) {
     changes_ += changes;
     if (changes_ >= 1'000) {
@@ -108,7 +109,7 @@ class Folding : public ::testing::Test {
   void fold() {
     database_->transactions().prune_tables([] { return false; });
   }
-  /// The leaves of the tree leave memory for those of another one.
+  /// Evicts the leaves of the tree by reading another one.
   void evict_all() {
     database_->checkpointer().run();
     for (int round = 0; round < 2; ++round) {
@@ -117,7 +118,7 @@ class Folding : public ::testing::Test {
       }
     }
   }
-  /// Ghosts that nobody needs go.
+  /// Purges ghosts that no snapshot needs.
   std::size_t purge(std::uint64_t first, std::uint64_t end) {
     std::size_t ghosts = 0;
     const auto transaction = begin();
@@ -142,7 +143,7 @@ class Folding : public ::testing::Test {
   std::unique_ptr<Engine> database_;
   btree::BTree* tree_ = nullptr;
   btree::BTree* other_ = nullptr;
-  std::uint64_t changes_ = 0;  ///< since the log was looked after
+  std::uint64_t changes_ = 0;  ///< since the last maintenance of the log
 };
 
 TEST_F(Folding, AReaderOutlivesAppendsOfTenTimesItsMemory) {
@@ -185,7 +186,7 @@ TEST_F(Folding, AReaderOutlivesErasuresOfTenTimesItsMemory) {
   old->commit();
 }
 
-// A leaf keeps one object in place of all entries: what is appended costs little, whoever holds it.
+// A leaf has one object in place of all entries: appends cost little, however long a reader stays.
 TEST_F(Folding, ARowThatIsFoldedTakesAFewBytes) {
   constexpr std::uint64_t kRows = 5'000;
   insert(0, 1);
@@ -243,7 +244,7 @@ TEST_F(Folding, ChainsEndAtTheMark) {
   }
 }
 
-// Two readers, one of whom sees a half of what was made, keep the halves apart.
+// Two readers, one of which sees half of the new rows, keep the halves apart.
 TEST_F(Folding, ASnapshotBetweenKeepsThemApart) {
   insert(0, 1);
   const auto old = begin_reader();
@@ -266,7 +267,7 @@ TEST_F(Folding, ASnapshotBetweenKeepsThemApart) {
   old->commit();
 }
 
-// What is folded follows its records: splits in the middle of a span, evictions, merges.
+// Folded versions follow their records: splits in the middle of a span, evictions, merges.
 TEST_F(Folding, FollowsTheRecordsWhereverTheyGo) {
   constexpr std::uint64_t kRows = 1'600;
   for (std::uint64_t number = 0; number < kRows; number += 4) {
@@ -309,7 +310,7 @@ TEST_F(Folding, FollowsTheRecordsWhereverTheyGo) {
   old->commit();
 }
 
-// What every snapshot sees is forgotten, and what is folded next in the leaf is told apart from it.
+// A span that every snapshot sees is freed, and is distinct from the next span of the leaf.
 TEST_F(Folding, AMarkThatIsStaleMeansNothing) {
   insert(0, 1);
   {
@@ -319,7 +320,7 @@ TEST_F(Folding, AMarkThatIsStaleMeansNothing) {
     ASSERT_EQ(database_->entries().spans(), 1U);
     old->commit();
   }
-  database_->transactions().collect_versions();  // which looks for the horizon
+  database_->transactions().collect_versions();  // which computes the horizon
   fold();
   ASSERT_EQ(database_->entries().spans(), 0U);
   const auto old = begin_reader();
@@ -347,7 +348,7 @@ TEST_F(Folding, GhostsStayAsLongAsAMarkNeedsThem) {
   EXPECT_EQ(count(begin_reader()), 0U);
 }
 
-// A row that was made and erased beside a reader is nobody's, although its making was folded.
+// A row that was made and erased beside a reader is unclaimed, although its making was folded.
 TEST_F(Folding, RowsThatComeAndGoLeaveNothing) {
   constexpr std::uint64_t kRows = 400;
   insert(0, 10);
@@ -362,7 +363,7 @@ TEST_F(Folding, RowsThatComeAndGoLeaveNothing) {
   old->commit();
 }
 
-// Beside a snapshot of one that may write, what it conflicts with, or has to validate, stays.
+// Versions that a writing transaction needs for conflicts or validation are not folded.
 TEST_F(Folding, WhoMayWriteStillMeetsConflicts) {
   insert(0, 10);
   const auto reader = begin_reader();
@@ -380,7 +381,7 @@ TEST_F(Folding, WhoMayWriteStillMeetsConflicts) {
   reader->commit();
 }
 
-// Who leaves no versions must not take what a mark says is needed.
+// A writer that leaves no versions must not reuse a record whose mark says that it is needed.
 TEST_F(Folding, WithoutVersionsABuriedRowIsNotMadeAgain) {
   insert(0, 10, "before");
   const auto old = begin_reader();
@@ -398,7 +399,7 @@ TEST_F(Folding, WithoutVersionsABuriedRowIsNotMadeAgain) {
   none->commit();
 }
 
-// When spans themselves take all the memory, the reader goes, and whoever writes goes on.
+// When spans alone fill the memory, the reader is cancelled, and writers go on.
 TEST_F(Folding, WhatHoldsTooManySpansIsCancelled) {
   const auto old = begin_reader();
   std::uint64_t rows = 0;
@@ -406,7 +407,7 @@ TEST_F(Folding, WhatHoldsTooManySpansIsCancelled) {
   for (; cancelled() == 0 && rows < 40'000; rows += 10) {
     ASSERT_NO_FATAL_FAILURE(insert(rows, rows + 10, value));
     if (rows % 200 == 0) {
-      database_->checkpointer().run();  // those are large
+      database_->checkpointer().run();  // the inserts log much
     }
   }
   EXPECT_EQ(cancelled(), 1U);
@@ -420,7 +421,7 @@ TEST_F(Folding, WhatHoldsTooManySpansIsCancelled) {
 #ifdef PALIMPSEST_SYNC_POINTS
 
 // A snapshot that is being taken counts from its lower bound on; one that is taken later is above
-// all that was folded.
+// all folded versions.
 TEST_F(Folding, ASnapshotThatIsBeingTakenCounts) {
   insert(0, 1);
   const auto old = begin_reader();

@@ -1,6 +1,6 @@
-// Logs that are full. Recovery on one: nobody makes space before recovery has ended, and what
-// undoing the losers appends was held for them before the crash, but padding may have used it
-// since. And a log that cannot grow to its bound, because the disk is full: who is told what.
+// Full logs. Recovery: no space is freed before recovery has ended; the space for undoing the
+// losers was reserved before the crash, but padding may have used it since. And a log that cannot
+// grow to its bound because the disk is full: which transaction gets which error.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ class FullLog : public ::testing::Test {
     tree_ = database_->find_tree("records");
     tree_ = tree_ != nullptr ? tree_ : database_->make_tree("records");
   }
-  /// Transactions that have given this value to some records each, of those that are untouched.
+  /// Transactions that have each set some untouched records to this value.
   [[nodiscard]] std::vector<txn::TransactionPtr> changed(int count, int changes,
                                                          const std::string& value) {
     std::vector<txn::TransactionPtr> open;
@@ -83,7 +83,7 @@ class FullLog : public ::testing::Test {
     }
     return open;
   }
-  /// A transaction of a thread of its own changes the other records until it waits for space.
+  /// A transaction in a thread of its own changes the other records until it waits for space.
   void fill() {
     writer_ = std::thread([this] {
       const auto transaction = database_->begin();
@@ -96,7 +96,7 @@ class FullLog : public ::testing::Test {
     });
     ASSERT_TRUE(palimpsest::test::eventually([&] { return database_->log().is_waited_for(); }));
   }
-  /// The power fails; those who have begun meanwhile have to go.
+  /// The power fails; transactions that have begun meanwhile must have ended.
   void crash(std::vector<txn::TransactionPtr>& open) {
     database_->log().write_pending();
     const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
@@ -140,7 +140,8 @@ TEST_F(FullLog, LosersAreUndone) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// On a loaded machine who has been woken may not run for several cycles; he is not in his own way.
+// On a loaded machine a thread may not run for several cycles after it is woken; it does not block
+// itself.
 TEST_F(FullLog, WhoHasBeenGivenSpaceIsNotCancelledBeforeHeRuns) {
   std::atomic<bool> woken = false;
   std::atomic<bool> may_go_on = false;
@@ -170,8 +171,8 @@ TEST_F(FullLog, WhoHasBeenGivenSpaceIsNotCancelledBeforeHeRuns) {
   writer_.join();
 }
 
-// What was set aside in the log for freeing pages that would have been given up is free again: else
-// commits that are refused would use up the log.
+// A refused commit returns the log space reserved for freeing its pages: otherwise refused commits
+// would use up the log.
 TEST_F(FullLog, WhatIsRefusedTakesNothingOfIt) {
   const std::string large(10'000, 'l');
   const auto update = [&](txn::Isolation isolation, int number, const std::string& value) {
@@ -203,7 +204,7 @@ constexpr int kRolledBack = 8;
 constexpr int kChangesOfRolledBack = 80;
 
 // Each compensation of a rollback is written in a batch of its own, which is mostly padding: that
-// uses up what is held for the others, and the margin as well.
+// uses up the reservations of the other losers, and the margin as well.
 TEST_F(FullLog, LosersAreUndoneWithMoreLogThanThereMayBe) {
   auto open_ones = changed(kLosers, kChangesOfLoser, std::string(100, 'n'));
   std::string value(100, 'v');
@@ -225,8 +226,8 @@ TEST_F(FullLog, LosersAreUndoneWithMoreLogThanThereMayBe) {
 
 #endif
 
-// What others have written since it began fills a log that cannot grow; or a transaction does
-// alone.
+// A log that cannot grow is filled by changes of other transactions since this one began, or by one
+// transaction alone.
 class FullDisk : public FullLog {
  protected:
   FullDisk() {
@@ -252,7 +253,7 @@ class FullDisk : public FullLog {
       transaction->commit();
     }
   }
-  /// What it is told that changes all records again and again.
+  /// The error when the transaction changes all records again and again.
   std::optional<ErrorCode> told(txn::Transaction& by, std::string* message = nullptr) {
     return error_of(
         [&] {
@@ -290,7 +291,7 @@ TEST_F(FullDisk, OnceThereIsRoomAnotherAttemptMayHelp) {
   const auto again = database_->begin();
   for (int i = 0; i < kRecords; ++i) {
     if (error_of([&] { update(*large, i, i); }) == ErrorCode::transaction_too_old) {
-      break;  // others have waited for it
+      break;  // other transactions have waited for it
     }
   }
   large->rollback();
@@ -301,7 +302,7 @@ TEST_F(FullDisk, OnceThereIsRoomAnotherAttemptMayHelp) {
   EXPECT_GT(segments(), files_);
 }
 
-// A transaction that has to end so that others go on may begin again: by itself it fits.
+// A transaction that is cancelled only because it blocks others may be retried: by itself it fits.
 TEST_F(FullDisk, WhoIsOnlyInTheWayMayTryAgain) {
   const auto old = database_->begin();
   update(*old, 0, 1);
@@ -310,7 +311,7 @@ TEST_F(FullDisk, WhoIsOnlyInTheWayMayTryAgain) {
   EXPECT_EQ(error_of([&] { update(*old, 1, 1); }), ErrorCode::transaction_too_old);
 }
 
-// Others wait while it is idle; it would come to the same end.
+// Other transactions wait while it is idle; a retry would fail in the same way.
 TEST_F(FullDisk, WhoHasFilledMuchOfItAndIsInTheWayIsTold) {
   const auto large = database_->begin();
   for (int i = 0; i < kLargeChanges; ++i) {

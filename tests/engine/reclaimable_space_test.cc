@@ -1,4 +1,4 @@
-// A disk that is full of what nobody needs any more: rows that were erased make room for others.
+// A disk full of space that no snapshot needs any more: erased rows make space for new ones.
 #include "engine/reclaimable_space.h"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ class DeadSpaceTest : public ::testing::Test {
     ASSERT_TRUE(TableWrites(*by, *table(name)).erase({id}));
     by->commit();
   }
-  /// All at once: none of them is dead while another one goes.
+  /// All at once: none of them is purged while another one is erased.
   void erase_all(int rows) {
     const auto by = begin();
     for (int id = 0; id < rows; ++id) {
@@ -104,7 +104,7 @@ class DeadSpaceTest : public ::testing::Test {
     while (database_->checkpointer().step()) {
     }
   }
-  /// Puts rows from 0 on until there is no room; how many.
+  /// Puts rows from 0 on until the disk is full; returns their number.
   [[nodiscard]] int fill(Isolation isolation = Isolation::snapshot, std::size_t bytes = kLargeBytes,
                          const std::string& name = "large") {
     for (int id = 0; id < kTooMany; ++id) {
@@ -117,7 +117,7 @@ class DeadSpaceTest : public ::testing::Test {
     ADD_FAILURE() << "the disk has no end";
     return kTooMany;
   }
-  /// Large rows come and go; the space that they take is that of a few more.
+  /// Puts and erases large rows: the space they take is that of a few more.
   void expect_no_growth(Isolation isolation) {
     constexpr int kRows = 8;
     constexpr int kMore = 4;
@@ -141,16 +141,17 @@ class DeadSpaceTest : public ::testing::Test {
   [[nodiscard]] std::optional<ErrorCode> error_of_put(int id) {
     return error_of([&] { return put(id); });
   }
-  /// A full disk whose dead space nobody knows of.
+  /// A full disk whose dead space no cache in memory lists.
   void fill_and_forget() {
     make("other");
     const int rows = fill();
-    static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "other"));  // what was left, too
+    // the rest of the space, too
+    static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "other"));
     erase_all(rows);
     database_->close();
     open();
   }
-  /// As a bulk.
+  /// Runs the change as a bulk.
   void change(const std::function<void(Bulk& bulk)>& work) {
     make_log_space();
     const auto by = begin();
@@ -159,7 +160,7 @@ class DeadSpaceTest : public ::testing::Test {
     bulk.publish();
     by->commit();
   }
-  /// One of the leaves of small rows, of a database that is not open.
+  /// Damages a leaf of small rows of a database that is not open.
   void damage_leaf_of_small_rows() {
     database_.reset();
     const std::vector<std::byte> file = disk_.contents(buffer::kPageFileName);
@@ -191,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(, DeadSpaceAtLevels,
                          ::testing::Values(Isolation::none, Isolation::read_committed,
                                            Isolation::snapshot));
 
-// All rows go, and as many come again, as often as one likes.
+// All rows are erased, and as many inserted again, any number of times.
 TEST_P(DeadSpaceAtLevels, OfErasedLargeRowsIsUsedAgain) {
   const int rows = fill(GetParam());
   ASSERT_GT(rows, 10);
@@ -205,7 +206,7 @@ TEST_P(DeadSpaceAtLevels, OfErasedLargeRowsIsUsedAgain) {
   }
 }
 
-// Nobody knows any more where ghosts lie.
+// After opening, no cache in memory knows where ghosts lie.
 TEST_P(DeadSpaceAtLevels, IsFoundAfterOpening) {
   const int rows = fill(GetParam());
   for (int id = 0; id < rows; ++id) {
@@ -220,7 +221,7 @@ TEST_P(DeadSpaceAtLevels, IsFoundAfterOpening) {
 
 TEST_F(DeadSpaceTest, OfLargeRowsIsForSmallOnesOfAnotherTable) {
   const int rows = fill();
-  static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "small"));  // what was left, too
+  static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "small"));  // the rest of the space, too
   erase_all(rows);
   database_->close();
   open();
@@ -244,7 +245,7 @@ TEST_F(DeadSpaceTest, OfSmallRowsIsForLargeOnes) {
   }
 }
 
-// Until then it is not dead.
+// The space is not dead before the reader ends.
 TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMore) {
   const int rows = fill();
   const auto reader = begin();
@@ -254,7 +255,7 @@ TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMore) {
   std::thread([&] { EXPECT_EQ(error_of_put(0), std::nullopt); }).join();  // with another slot
 }
 
-// Who has looked at the snapshots in use before, for another change, looks again.
+// A transaction that has computed the horizon before, for another change, computes it again.
 TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMoreForWhoHasLookedBefore) {
   for (int id = 0; id < 10; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
@@ -276,7 +277,8 @@ TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMoreForWhoHasLookedBefore) {
   }).join();
 }
 
-// A table that cannot be read is for who reads it to hear of; the dead space of others is found.
+// The search skips an unreadable table, which is an error only for its readers, and finds dead
+// space in the others.
 TEST_F(DeadSpaceTest, OfOthersIsFoundBesideADamagedPage) {
   make("a before");
   for (int id = 0; id < 100; ++id) {
@@ -306,7 +308,7 @@ TEST_F(DeadSpaceTest, IsNotThereWhereNothingCanBeRead) {
   disk_.clear_faults();
 }
 
-// What bulks have deleted and replaced is known to its leaves only, after opening to nobody else.
+// Only its leaves list what bulks have deleted and replaced; after opening nothing else does.
 TEST_F(DeadSpaceTest, IsWhatBulksHaveErased) {
   for (const bool is_opened : {false, true}) {
     const int rows = fill();
@@ -316,7 +318,8 @@ TEST_F(DeadSpaceTest, IsWhatBulksHaveErased) {
       database_->close();
       open();
     }
-    const auto at_once = [&] {  // nobody else has looked who sees the bulk
+    // no earlier transaction has looked with a snapshot that sees the bulk
+    const auto at_once = [&] {
       const auto by = begin();
       const std::string text(kLargeBytes, 't');
       ASSERT_TRUE(TableWrites(*by, *table("large")).insert({0, text}));
@@ -349,7 +352,7 @@ TEST_F(DeadSpaceTest, IsWhatBulksHaveReplaced) {
   }
 }
 
-// What a bulk has deleted is not dead before it has committed, nor for who began before that.
+// Rows that a bulk deleted are not dead before it has committed, nor for older snapshots.
 TEST_F(DeadSpaceTest, IsNotWhatABulkMayBringBack) {
   const int rows = fill();
   const auto reader = begin();
@@ -374,7 +377,7 @@ TEST_F(DeadSpaceTest, IsNotWhatABulkMayBringBack) {
   }
 }
 
-// Leaves that are written apart, and roots, take pages, too.
+// Leaves that a bulk appends, and roots, take pages, too.
 TEST_F(DeadSpaceTest, IsForRowsThatABulkAppends) {
   fill_and_forget();
   const std::string text(kSmallBytes, 'b');
@@ -404,8 +407,8 @@ TEST_F(DeadSpaceTest, IsForTables) {
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
-// Who looks for it holds the log back meanwhile, or waits for who looks; either ends when others
-// need the log.
+// A transaction that searches for dead space, or waits for another's search, holds back the log;
+// when the log is needed, both are cancelled.
 TEST_F(DeadSpaceTest, IsNotLookedForByWhoIsToEnd) {
   for (int id = 0; id < 3000; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
@@ -446,7 +449,7 @@ TEST_F(DeadSpaceTest, IsNotLookedForByWhoIsToEnd) {
 }
 #endif
 
-// Replaced values are given up by commits, which need not be durable yet.
+// Commits free replaced values, but need not be durable yet.
 TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
   const int rows = fill();
   for (int id = 0; id < rows; ++id) {
@@ -457,7 +460,7 @@ TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
   }
 }
 
-// A round ends when there is enough: not all leaves are gone through for one row.
+// A search ends when there is enough space: one row does not make it visit all leaves.
 TEST_F(DeadSpaceTest, IsTakenAsItIsNeeded) {
   constexpr int kRows = 20;
   const auto id_of = [](int row) { return 100 * row + 50; };
@@ -486,7 +489,7 @@ TEST_F(DeadSpaceTest, IsTakenAsItIsNeeded) {
   }
 }
 
-// After a long round in vain there is a pause, but for who removes something first.
+// After a long search in vain there is a pause, unless a transaction removes something first.
 TEST_F(DeadSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
   database_.reset();
   disk_ = SimDisk({.capacity_bytes = 6 * kDiskBytes, .reorder_completions = false});
@@ -495,7 +498,7 @@ TEST_F(DeadSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
   open();
   make("large");
   make("small");
-  for (int id = 0; id < 40'000; ++id) {  // longer than what is repeated at once
+  for (int id = 0; id < 40'000; ++id) {  // more than a search repeats at once
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
   }
   int next = 0;
@@ -529,21 +532,22 @@ TEST_F(DeadSpaceTest, OfADroppedTableIsWaitedFor) {
 }
 
 TEST_F(DeadSpaceTest, OfLargeRowsDoesNotGrow) {
-  durability_ = Durability::synchronous;  // pages come back when that is durable
+  durability_ = Durability::synchronous;  // pages are freed when that is durable
   for (int between = 0; between < kTooMany; between += 500) {  // each in another leaf
     ASSERT_TRUE(put(between, Isolation::snapshot, kSmallBytes));
   }
   expect_no_growth(Isolation::snapshot);
 }
 
-// Without versions nobody notes where; but who removes more from a leaf has what went before go.
+// Without versions no hint names the leaf; but the next removal from a leaf purges its older
+// ghosts.
 TEST_F(DeadSpaceTest, OfLargeRowsOfOneLeafDoesNotGrow) {
   durability_ = Durability::synchronous;
   expect_no_growth(Isolation::none);
 }
 
-// Some are refused, for what the others have not erased yet; nobody waits for ever, and no page is
-// lost or given out twice.
+// Some writes are refused because the other threads have not erased enough yet; no thread waits
+// forever, and no page is lost or allocated twice.
 TEST_F(DeadSpaceTest, IsSharedByThreads) {
   static_cast<void>(fill());
   std::atomic<int> done{0};

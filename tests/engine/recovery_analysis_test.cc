@@ -1,4 +1,4 @@
-// What the analysis says of logs made by hand: who lost, which pages are in use, what is pending.
+// The analysis of hand-made logs: which transactions lost, which pages are in use, what is pending.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ Body large_insertion(const std::vector<PageRun>& runs) {
   return encoded(btree::LoggedInsert{{kTree, kLeaf, 0, "k"}, {descriptor(runs), kLargeValue}});
 }
 
-/// The large value gives way to a small one.
+/// A small value replaces the large one.
 Body large_replaced(const std::vector<PageRun>& runs) {
   return encoded(
       btree::LoggedUpdate{{kTree, kLeaf, 0, "k"}, {descriptor(runs), kLargeValue}, {"small"}});
@@ -73,7 +73,7 @@ std::vector<std::string> space_of(const RecoveryAnalysis& analysis) {
 
 class RecoveryAnalysisTest : public ::testing::Test {
  protected:
-  /// A log that goes on where a crash that keeps everything has left it.
+  /// Continues the log where a crash, which keeps everything by default, has left it.
   LogWriter& reopen(CrashKeeps keeps = CrashKeeps::everything) {
     const SimDisk next = disk_.crash(1, keeps);
     log_.reset();
@@ -83,7 +83,7 @@ class RecoveryAnalysisTest : public ::testing::Test {
     log_ = std::make_unique<LogWriter>(*device_);
     return *log_;
   }
-  /// Of what is durable now.
+  /// The analysis of what is durable now.
   RecoveryAnalysis analyse_now() {
     return analysis_of(*disk_.crash(1, CrashKeeps::nothing).device());
   }
@@ -189,7 +189,7 @@ TEST_F(RecoveryAnalysisTest, CompensationByALaterIncarnationCounts) {
   log().change(3, insertion("b"));
   log().harden();
   reopen();
-  // A recovery that writes into slot 0, which has a transaction of its own later.
+  // A recovery writes into slot 0, which later has a transaction of its own.
   log().compensate_as(0, {loser, loser.first}, undone(insertion("b")));
   log().harden();
   const RecoveryAnalysis half = analyse_now();
@@ -356,7 +356,7 @@ TEST_F(RecoveryAnalysisTest, RollingBackFreesWhatWasTakenAndTakesBackWhatWasGive
       static_cast<std::uint32_t>(raw(log().of(0).next_to_undo()) - raw(log().of(0).name().first)));
   log().harden();
   EXPECT_THAT(space_of(analyse_now()), ElementsAre("800+4 free"));
-  log().commit(0);  // what is left of it
+  log().commit(0);  // the rest of it
   log().harden();
   EXPECT_THAT(analyse_now().given_up, ElementsAre(PageRun{PageId{950}, 4}));
 }

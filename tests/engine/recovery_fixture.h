@@ -1,4 +1,4 @@
-// Logs of transactions on a simulated disk, and recovery's passes over what a crash leaves of them.
+// Logs of transactions on a simulated disk, and recovery's passes over them after a crash.
 #pragma once
 
 #include <cstdint>
@@ -26,30 +26,30 @@ inline constexpr wal::LogFileOptions kFiles{.segment_bytes = std::uint64_t{1} <<
 /// A body of bytes.
 using Body = std::vector<std::byte>;
 
-/// What the transactions of a log write, slot by slot.
+/// Writes the transactions of a log, slot by slot.
 class LogWriter {
  public:
-  /// Makes the log, or goes on behind its end as a new incarnation.
+  /// Makes the log, or continues behind its end as a new incarnation.
   explicit LogWriter(io::Device& device);
 
-  /// The log of a slot, claimed on first use with all below.
+  /// The log of a slot, claimed on first use with all slots below.
   [[nodiscard]] wal::TransactionLog& of(std::uint32_t slot);
   [[nodiscard]] wal::test::OpenLog& log() noexcept { return log_; }
 
-  /// Appends, everything needed reserved before. The GSN.
+  /// Appends, with everything needed reserved before. Returns the GSN.
   Gsn change(std::uint32_t slot, const Body& body, Gsn at_least = Gsn{0});
   Gsn system(std::uint32_t slot, const Body& body, Gsn at_least = Gsn{0},
              wal::BodyKind kind = wal::BodyKind::tree);
   Gsn commit(std::uint32_t slot);
-  /// The body of compensation; `undone_back` of the change that it undoes.
+  /// Appends a compensation with this body; `undone_back`: distance to the change that it undoes.
   Gsn compensate(std::uint32_t slot, const Body& body, std::uint32_t undone_back);
   void rolled_back(std::uint32_t slot);
   /// Distance from the newest change of the slot's transaction to the one before it.
   [[nodiscard]] std::uint32_t back_of(std::uint32_t slot) const { return backs_.at(slot).back(); }
-  /// As recovery does for another's transaction.
+  /// As recovery does for another slot's transaction.
   void compensate_as(std::uint32_t slot, const wal::CompensationPrefix& prefix, const Body& body);
   void rolled_back_as(std::uint32_t slot, const wal::TransactionName& name);
-  /// All that was appended is durable, and counts.
+  /// Makes everything appended durable, and includes it in the durable horizon.
   void harden();
 
  private:

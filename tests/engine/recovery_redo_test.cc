@@ -1,4 +1,4 @@
-// Redo of logs of real changes against the pages as they became: random interleavings of slots,
+// Redo of logs of real changes, compared with the resulting pages: random interleavings of slots,
 // memory for a few pages, several workers, crashes and failures at every I/O of redo.
 #include <gtest/gtest.h>
 
@@ -34,12 +34,11 @@ using palimpsest::test::SimKind;
 using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
 
-/// As little as redo takes.
-/// For a few pages, which come and go.
+/// The minimum for redo: memory for a few pages, which are evicted and read again.
 const RedoOptions kLittleMemory{.memory_bytes = 1, .workers = 1, .passes_max = 1};
-/// The same, and the log is read again and again.
+/// The same, and redo reads the log in several passes.
 const RedoOptions kInPasses{.memory_bytes = 1, .workers = 1, .passes_max = 1000};
-/// Some twenty pages for each.
+/// Some twenty pages for each worker.
 const RedoOptions kLittleForTwo{
     .memory_bytes = std::size_t{600} << 10U, .workers = 2, .worker_pages_min = 16};
 
@@ -51,7 +50,7 @@ std::string key_of(std::uint64_t number) {
   return key;
 }
 
-/// Trees that several slots change, their log, and an empty page file beside it.
+/// Trees that several slots change, their log, and an empty page file.
 class ForestLog {
  public:
   static constexpr std::uint32_t kSlots = 5;
@@ -70,7 +69,7 @@ class ForestLog {
         });
   }
 
-  /// Inserts while the trees are to grow, removes while they are not.
+  /// Mostly inserts if the trees are to grow, removes if not.
   void run(int steps, bool grow) {
     for (int i = 0; i < steps; ++i) {
       slot_ = static_cast<std::uint32_t>(random_.below(kSlots));
@@ -95,7 +94,7 @@ class ForestLog {
     log_->harden();
     return disk_.crash(1, CrashKeeps::nothing);
   }
-  /// A new incarnation goes on with the log; what was open stays so.
+  /// A new incarnation continues the log; open transactions stay open.
   void reopen() {
     const SimDisk next = crash();
     log_.reset();
@@ -157,7 +156,7 @@ std::map<PageId, Gsn> gsns_of(const LoggedForest& forest) {
   return gsns;
 }
 
-/// A leaf that was there before, and has been changed since.
+/// A leaf that existed before, and has been changed since.
 PageId changed_leaf(const LoggedForest& forest, const std::map<PageId, Gsn>& before) {
   for (const auto& [page, image] : forest.pages()) {
     const buffer::PageHeader header = buffer::header_of(image.bytes());
@@ -228,7 +227,7 @@ TEST(RecoveryRedo, ASecondTimeChangesNothing) {
   EXPECT_LE(again.changes_applied, again.changes);
 }
 
-/// A page file with the pages as they were, and a log of what was changed since.
+/// A page file with older pages, and a log of the changes since.
 struct StartedInTheMiddle {
   explicit StartedInTheMiddle(std::uint64_t seed) : log(seed) {
     log.run(1500, true);
@@ -254,7 +253,7 @@ struct StartedInTheMiddle {
   SimDisk disk;
 };
 
-// Not only pages that the log formats: most are read, and have some of their records or all.
+// Not only pages that the log formats: most are read, and contain some or all of their records.
 TEST(RecoveryRedo, PagesAreNotChangedTwiceByARecord) {
   const std::uint64_t first = seed();
   const StartedInTheMiddle middle(first);
@@ -280,7 +279,7 @@ TEST(RecoveryRedo, PagesAreNotChangedTwiceByARecord) {
   }
 }
 
-/// Crash points: what is on disk at each write and sync of redo, with what a crash keeps of it.
+/// Crash points: the disk at each write and sync of redo, with what a crash keeps of it.
 TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
   const std::uint64_t first = seed();
   const auto log = some_log(first, 800);
@@ -299,7 +298,7 @@ TEST(RecoveryRedo, InterruptedAnywhereItEndsInTheSamePages) {
   hooked.set_hook({});
   ASSERT_GT(crashes.size(), 20U);
   for (Sweep sweep(crashes.size(), 20, 1.5); const auto which = sweep.next();) {
-    // Interrupted once more, in the middle of that.
+    // A second crash, in the middle of that redo.
     const SimDisk second = crashes[*which].snapshot();
     SimDisk failing = second;
     failing.inject({.kinds = SimKind::write | SimKind::sync,
@@ -345,7 +344,7 @@ TEST(RecoveryRedo, AFailureOfAnyOperationIsAnErrorOrDoesNotMatter) {
 TEST(RecoveryRedo, PagesThatAreReusedForLargeValuesAreLeftAlone) {
   ForestLog log(7);
   log.run(600, true);
-  // A page of some tree is given back, and holds the block of a large value by now.
+  // A freed page of a tree, which by now holds a block of a large value.
   const PageId reused = std::prev(log.forest().pages().end())->first;
   log.log().system(0, space_body({{reused, 1}}), Gsn{1'000'000}, wal::BodyKind::space);
   const SimDisk disk = log.crash();
@@ -417,7 +416,7 @@ TEST(RecoveryRedo, ADamagedPageMattersUnlessItIsFormatted) {
   SimDisk broken = disk.snapshot();
   const std::vector<std::byte> garbage(kPageSize, std::byte{0x3C});
   broken.overwrite("pages", raw(damaged) * kPageSize, garbage);
-  // The log has the record that formats it, so it is not read at all.
+  // The log has the record that formats the page, so redo does not read it.
   recover_on(broken, {});
   EXPECT_EQ(differences_on(broken, *log), "");
 }

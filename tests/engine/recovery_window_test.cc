@@ -1,4 +1,4 @@
-// Which records redo gets to see, and when: cuts, and records that come late in the stream.
+// Which records redo receives, and when: windows, and records that come late in the stream.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -28,7 +28,7 @@ class RecoveryWindow : public ::testing::Test {
     newest_ = log_->system(0, encoded(btree::LoggedFormatRoot{kTree, page_}));
   }
 
-  /// Logs the insertion of the next record, and tells the GSN.
+  /// Logs the insertion of the next record, and returns the GSN.
   Gsn insert(std::uint32_t slot, std::size_t bytes) {
     newest_ = log_->change(slot, insertion(bytes), newest_);
     ++records_;
@@ -39,7 +39,8 @@ class RecoveryWindow : public ::testing::Test {
     return encoded(btree::LoggedInsert{{kTree, page_, static_cast<btree::SlotIndex>(records_), key},
                                        {std::string(bytes, 'v')}});
   }
-  /// Several windows of the least memory, in batches of their own: changes of another page.
+  /// Fills several windows of the smallest memory, in batches of their own, with changes of another
+  /// page.
   void fill_windows() {
     const PageId other{raw(page_) + 1};
     const auto value = [](int i) { return std::string(900, i % 2 == 0 ? 'a' : 'b'); };
@@ -53,7 +54,7 @@ class RecoveryWindow : public ::testing::Test {
       }
     }
   }
-  /// Records in the page after redo of what is on the disk.
+  /// Records in the page after redo of the disk.
   static std::size_t replayed(const SimDisk& disk, PageId page) {
     const auto device = disk.device();
     recover(*device, {.memory_bytes = 1});
@@ -71,8 +72,8 @@ class RecoveryWindow : public ::testing::Test {
   std::size_t records_ = 0;
 };
 
-// Slot 0 has taken its GSN and not published its record; a round passes, which must not state what
-// comes after. Then the record comes in a later batch than those that follow it on the page.
+// Slot 0 has taken its GSN and not published its record; a round passes, which must not state a
+// later horizon. Then the record comes in a later batch than its successors on the page.
 TEST_F(RecoveryWindow, ARecordThatComesLateInTheStreamIsRedoneInItsTurn) {
   const Body late = insertion(8);
   const bool reserved = log_->of(0).try_reserve({.change_bytes = late.size(), .system_bytes = 0},
@@ -98,7 +99,7 @@ TEST_F(RecoveryWindow, RecordsOfAPageThatLieUnsortedInAWindowAreRedoneInTheirTur
   EXPECT_EQ(replayed(disk_.crash(1, CrashKeeps::nothing), page_), records_);
 }
 
-// Neighbours in memory belong to other pages: none may get another's records.
+// Records adjacent in memory belong to other pages: no page may get another's.
 TEST_F(RecoveryWindow, OnlyWhatFollowsTheLastFormatOfAPageIsApplied) {
   const PageId next{raw(page_) + 1};
   log_->system(1, encoded(btree::LoggedFormatRoot{TreeId{2}, next}));

@@ -1,5 +1,5 @@
-// Leaves that are stable for a new snapshot, beside an old one: read as they lie, and never too
-// early (I-12).
+// Leaves that are stable for a new snapshot, beside an old one: read without looking at versions,
+// and never too early (I-12).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,8 @@ class SettledLeaves : public ::testing::Test {
  protected:
   SettledLeaves() : device_(disk_.device()) {
     EngineOptions options = small_options();
-    options.log_bytes_max = 64 * wal::kSegmentBytesMin;  // nobody is too old for it
+    // large enough that no transaction becomes too old
+    options.log_bytes_max = 64 * wal::kSegmentBytesMin;
     database_ = Engine::open(*device_, *device_, options);
     tree_ = database_->make_tree("tree");
     const auto transaction = begin();
@@ -51,7 +52,7 @@ class SettledLeaves : public ::testing::Test {
   void change(const txn::TransactionPtr& by, int number, ByteView value) {
     ASSERT_FALSE(by->upsert(*tree_, key_of(number), value).conflict);
   }
-  /// Others commit: the clock goes on, and slots look at what is stable.
+  /// Other transactions commit: the clock advances, and slots compute what is stable.
   void others_commit() {
     for (int i = 0; i < 3; ++i) {
       const auto other = begin();
@@ -61,7 +62,7 @@ class SettledLeaves : public ::testing::Test {
   }
   /// What a new transaction sees.
   [[nodiscard]] std::string read_newly(int number) { return read(begin(), number); }
-  /// How often that latches a leaf.
+  /// The number of times that such a read latches a leaf.
   [[nodiscard]] std::uint64_t latches_of_reading(const txn::TransactionPtr& by, int number,
                                                  std::string_view expected) {
     const SyncHook latching("btree.read.latching", [] {});
@@ -116,7 +117,7 @@ TEST_F(SettledLeaves, AreNotWhileSomebodyChangesThem) {
   EXPECT_EQ(read(old_, 0), "before");
 }
 
-// A writer that has begun long ago, and ends after others that began since.
+// A writer has begun long ago, and ends after later ones have.
 TEST_F(SettledLeaves, AreNotBecauseOthersHaveEnded) {
   const auto writer = begin();
   change(writer, 0, "after");
@@ -134,7 +135,7 @@ TEST_F(SettledLeaves, AreNotBecauseOthersHaveEnded) {
   EXPECT_EQ(read_newly(0), "after");
 }
 
-// Its timestamp is not drawn yet: snapshots are taken that do not see it.
+// The commit's timestamp is not drawn yet: snapshots taken now do not see it.
 TEST_F(SettledLeaves, AreNotWhenACommitHasBegun) {
   const auto writer = begin();
   change(writer, 0, "after");
@@ -175,7 +176,7 @@ TEST_F(SettledLeaves, AreNotBetweenTheStepsOfARollback) {
   EXPECT_EQ(latches_of_reading(begin(), 0, "before"), 0U);
 }
 
-// Of a statement that was undone nothing is left, but the transaction goes on.
+// An undone statement leaves nothing, but its transaction goes on.
 TEST_F(SettledLeaves, AreNotWhenAStatementWasUndone) {
   struct Undone {
     [[nodiscard]] static bool is_done() { return false; }
@@ -196,8 +197,7 @@ TEST_F(SettledLeaves, AreNotWhenAStatementWasUndone) {
   EXPECT_EQ(read_newly(0), "after");
 }
 
-// The page leaves memory with changes that nobody has committed, and its records go to other
-// leaves.
+// The page leaves memory with uncommitted changes, and its records move to other leaves.
 TEST_F(SettledLeaves, AreNotWhereverTheChangesGo) {
   const auto writer = begin();
   for (int i = 0; i < kRecords - 1; i += 10) {

@@ -1,4 +1,4 @@
-// A system that starts no more threads: whoever needs one is told, and nothing is lost.
+// A system that starts no more threads: a call that needs one reports it, and nothing is lost.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -41,12 +41,12 @@ int what_comes_of(FunctionRef<void()> call) {
   return kDone;
 }
 
-/// From now on this thread starts none.
+/// From now on this thread cannot start another.
 [[nodiscard]] bool forbid_threads() {
   return forbid_calls({SCMP_SYS(clone), SCMP_SYS(clone3)}, EAGAIN);
 }
 
-/// What comes of it in a process that starts no threads.
+/// Runs the call in a process that can start no threads; returns the exit status.
 int without_threads(FunctionRef<void()> call) {
   return run_in_child([&] { return forbid_threads() ? what_comes_of(call) : kNoFilter; });
 }
@@ -97,7 +97,8 @@ TEST(ThreadLimit, ASortSaysSoOnceItNeedsThem) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Who goes on with runs starts the threads within a constructor: no destructor ends the first.
+// A sort that continues saved runs starts its threads in the constructor: if the second one fails,
+// no destructor ends the first.
 TEST(ThreadLimit, AThreadThatCannotBeStartedEndsTheOthers) {
   SimDisk disk;
   const auto device = disk.device();

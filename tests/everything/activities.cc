@@ -35,7 +35,7 @@ constexpr std::array kActivities{
     Activity{"room", 3, &Activities::change_room},
 };
 
-/// What statements count from.
+/// The numbers of statements begin here.
 constexpr std::size_t kCountsOfActivities = 32;
 
 }  // namespace
@@ -87,7 +87,7 @@ void Activities::transact(const char* what, const TransactionOptions& options, c
     if (is_loose) {
       scope.only = loose_table(worker_.thread());
     }
-    // Once it has written, nobody changes columns before it has ended.
+    // Once it has written, no other transaction changes columns before it has ended.
     const bool is_marked_first = !scope.keeps_snapshot() || worker_.one_in(2);
     if (is_marked_first) {
       worker_.write_marker(scope);
@@ -147,7 +147,7 @@ void Activities::refresh() {
   });
 }
 
-/// As most programs do it.
+/// The usual way to run a transaction.
 void Activities::run() {
   RunOptions options{
       .transaction = any_options(), .attempts_max = 5, .restart_as_bulk = worker_.one_in(2)};
@@ -158,7 +158,7 @@ void Activities::run() {
     if (!std::exchange(is_first, false)) {
       worker_.begin_again();
     }
-    // It may have become a bulk, which is told by nothing: so its marker comes first.
+    // It may have become a bulk, and no call reports that: so its marker comes first.
     Scope scope{.in = &transaction, .isolation = Isolation::read_committed};
     try {
       worker_.write_marker(scope);
@@ -205,7 +205,7 @@ void Activities::alone() {
   }
 }
 
-/// What a snapshot shows of everything is what the journals say of where each thread has come.
+/// A snapshot of everything must equal the journals up to the positions of the threads' markers.
 void Activities::look() {
   try {
     const Transaction reader = worker_.call("begin", [&] {
@@ -227,7 +227,7 @@ void Activities::look() {
   }
 }
 
-/// Holds back what versions and bulks can let go of.
+/// Holds back the freeing of versions and of bulks.
 void Activities::long_read() {
   if (reader_ && worker_.one_in(2)) {
     worker_.call("rollback", [&] { reader_.reset(); });
@@ -254,7 +254,7 @@ void Activities::long_read() {
   }
 }
 
-/// One in each life: it is judged when that is over.
+/// One in each life; it is judged when the life is over.
 void Activities::backup() {
   Shared& shared = worker_.life().shared;
   int none = 0;
@@ -268,7 +268,7 @@ void Activities::backup() {
   try {
     worker_.call("backup", [&] { worker_.database().backup(worker_.mix().copy); });
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::no_space) {  // its log was used again before it was copied
+    if (error.code() != ErrorCode::no_space) {  // its log was reused before it was copied
       worker_.fault(fmt::format("backup: {}: {}", name_of(error.code()), error.what()));
     }
     shared.backup = kBackupFailed;
@@ -387,7 +387,7 @@ void Activities::change_index(Scope& scope, const Target& target) {
   }
 }
 
-/// Columns come or go, and the one that says which these are is renamed.
+/// Adds or removes columns, and renames the one whose name encodes which columns there are.
 void Activities::alter(Scope& scope, std::uint8_t table) {
   Target target = worker_.target(scope, table);
   const std::string name = table_name(table);

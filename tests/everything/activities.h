@@ -1,5 +1,5 @@
-// What a thread does between transactions and by them: a list of activities, each a function.
-// A new feature of the database is one more line in the list, or in that of statements.
+// The activities of a thread, by transactions and between them: a list of functions. A new feature
+// of the database is one more line in this list, or in that of statements.
 //
 // Thread-safety: belongs to its thread.
 #pragma once
@@ -17,10 +17,10 @@ class Activities {
  public:
   explicit Activities(Worker& worker) : worker_(worker) {}
 
-  /// Any one of them.
+  /// Runs any one of them.
   void one();
 
-  // Each of the list.
+  // The activities of the list.
 
   void transaction();
   void bulk();
@@ -40,7 +40,7 @@ class Activities {
  private:
   using Body = std::function<void(Scope&)>;
 
-  /// begins, calls the body and ends it, with the marker first or last.
+  /// Begins a transaction, calls the body and ends it, with the marker first or last.
   void transact(const char* what, const TransactionOptions& options, const Body& body);
   void finish(Scope& scope, bool is_committed);
   void some_statements(Scope& scope, std::int64_t count);

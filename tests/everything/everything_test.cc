@@ -1,13 +1,13 @@
-// Everything beside everything: tables, indexes, bulks, alterations, backups, large values, calls
-// at all levels and without a transaction, little memory, little room; and the process is killed at
-// any moment, and the database opened again, to be read and to be written.
+// All features at the same time: tables, indexes, bulks, alterations, backups, large values, calls
+// at all levels and without a transaction, little memory, little disk space. The process is killed
+// at any moment, and the database opened again, to be read and to be written.
 //
 // Judged by journals that are kept outside of the engine (journal.h): every acknowledged commit is
-// there, others wholly or not at all, indexes are what their tables are, a check finds nothing, no
-// call hangs, and none fails but by an error that is to be expected.
-// Rounds go on for the time of PALIMPSEST_TEST_SECONDS. What is tried follows from the seed; how
-// threads meet, and where a kill meets them, does not. PALIMPSEST_EVERYTHING_KEEP keeps the files
-// of a fault; with PALIMPSEST_EVERYTHING_STOP a process that hangs is left to a debugger.
+// there, the remaining ones wholly or not at all, indexes agree with their tables, a check finds
+// nothing, no call hangs, and none fails except by an expected error. Rounds go on for the time of
+// PALIMPSEST_TEST_SECONDS. The seed determines the operations, but not how threads interleave and
+// when a kill comes. PALIMPSEST_EVERYTHING_KEEP keeps the files of a fault; with
+// PALIMPSEST_EVERYTHING_STOP a process that hangs is left to a debugger.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST(EverythingTest, IsWhatTheJournalsSay) {
   run_lives({.directory = directory.path()});
 }
 
-// Faster by far than disks are, so that kills hit more of what happens in memory.
+// Far faster than disks, so that kills hit more of what happens in memory.
 TEST(EverythingTest, InMemoryFilesToo) {
   const test::TemporaryDirectory directory(test::memory_file_system());
   run_lives({.directory = directory.path()});

@@ -1,16 +1,18 @@
-// What a process that may be killed at any moment has done, kept where a kill does not reach it:
-// in memory that it shares with the process that started it.
+// The operations of a process that may be killed at any moment, recorded in memory that it shares
+// with its parent process, so that they survive a kill.
 //
 // A thread's transactions have consecutive numbers over all lives of the database. Each has a state
 // and its steps: the change of one row, of one definition. A transaction is announced before its
-// commit is called and acknowledged after that has returned; so what is acknowledged must be found,
-// what is only announced may be, and what is neither must not.
+// commit is called and acknowledged after that has returned:
+//   acknowledged           must be found
+//   announced only         may be found
+//   not even announced     must not be found
 //
 // A step names what it replaces: rows and definitions have ids that are never used twice. So steps
-// of all threads need no order among them, and two that replace the same thing are a lost update.
+// of different threads need no order, and two that replace the same thing are a lost update.
 //
 // Thread-safety: each thread writes to its own journal; steps of an announced transaction do not
-// change any more, and may be read by all.
+// change any more, and all threads may read them.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,11 +29,11 @@ namespace palimpsest::everything {
 
 inline constexpr std::uint32_t kThreads = 4;
 
-/// Of a row or a definition as one transaction has written it; 0: there is none.
+/// The id of a row or a definition as one transaction has written it; 0: there is none.
 using Id = std::uint64_t;
 inline constexpr std::int64_t kNoValue = -1;  ///< of a nullable column, none of whose values is < 0
 
-/// A row in terms of the writes that have made its parts.
+/// A row, named by the writes that have made its parts.
 struct RowState {
   Id id = 0;       ///< of the last write
   Id full_id = 0;  ///< of the last write that has set all columns
@@ -43,7 +45,7 @@ struct RowState {
   friend bool operator==(const RowState&, const RowState&) = default;
 };
 
-/// Where rows that are older than their column have its value from.
+/// The value of a column in rows that are older than it.
 enum class Fill : std::uint8_t { null = 1, constant, computed };
 
 struct Step {
@@ -51,13 +53,13 @@ struct Step {
 
   Kind kind{};
   std::uint8_t table = 0;
-  std::uint8_t index = 0;  ///< of an index: which of the table's
+  std::uint8_t index = 0;  ///< of an index: its number within the table
   Fill fill{};             ///< of a column that is added
   std::int64_t key = 0;    ///< of a row
-  Id made = 0;             ///< the table's, so that one of the same name is another table
+  Id made = 0;             ///< the table's, which differs for another table of the same name
   Id before = 0;           ///< of the row, the table's columns or the index; 0: there was none
-  Id column = 0;           ///< that is added or dropped
-  RowState after{};        ///< of definitions only `id` counts; 0: it is gone
+  Id column = 0;           ///< the column added or dropped
+  RowState after{};        ///< of definitions only `id` matters; 0: it is gone
 };
 
 enum class Fate : std::uint8_t {
@@ -73,7 +75,7 @@ struct Entry {
   bool is_durable = false;  ///< its acknowledgement is a promise
   bool is_loose = false;    ///< at isolation none
   bool is_alone = false;    ///< a call without a transaction: it leaves no marker
-  const char* what = "";    ///< for people; a literal
+  const char* what = "";    ///< for messages; a literal
   std::uint32_t steps_begin = 0;
   std::uint32_t steps_end = 0;
 };
@@ -103,7 +105,7 @@ struct ThreadJournal {
     const bool has_changes = !entry.is_alone || entry.steps_end != entry.steps_begin;
     return entry.fate == Fate::acknowledged && (any || entry.is_durable) && has_changes;
   }
-  /// The last one that must be found; of those acknowledged any, or those only that are durable.
+  /// The last one that must be found; of all acknowledged ones, or of the durable ones only.
   [[nodiscard]] std::uint64_t promised_last(bool any) const {
     std::uint64_t number = last();
     while (number > before && !is_promised(at(number), any)) {
@@ -126,11 +128,11 @@ inline constexpr int kBackupBegun = 1;
 inline constexpr int kBackupMade = 2;
 inline constexpr int kBackupFailed = 3;
 
-/// All that a process under test and the one that judges it have in common.
+/// All that a process under test and the one that judges it share.
 struct Shared {
   std::array<ThreadJournal, kThreads> threads;
   std::array<CallInProgress, kThreads + 1> calls;  ///< the last one: of opening, judging, closing
-  std::array<std::atomic<std::uint64_t>, 64> counts;  ///< of what was done, by operation
+  std::array<std::atomic<std::uint64_t>, 64> counts;  ///< operations done, by kind
   std::atomic<bool> is_failed{false};
   std::array<char, 4000> failure;
 
@@ -141,7 +143,7 @@ struct Shared {
 
   Positions found{};  ///< by the judge
 
-  /// The first one counts.
+  /// The first fault is kept.
   void fail(std::string_view text) {
     if (!is_failed.exchange(true)) {
       const std::size_t size = text.copy(failure.data(), failure.size() - 1);
@@ -150,7 +152,7 @@ struct Shared {
   }
 };
 
-/// The memory itself, of zeros; pages that nobody has touched take none.
+/// The memory itself, of zeros; pages that were never touched take none.
 class SharedMemory {
  public:
   SharedMemory() {
@@ -176,7 +178,7 @@ class SharedMemory {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-/// Names the call that a thread is in, as long as this exists; calls within calls count themselves.
+/// While it lives, names the call that a thread is in; nested calls are counted.
 class Call {
  public:
   Call(CallInProgress& slot, const char* what);

@@ -36,13 +36,13 @@ class Alone {
         skips_loose_(skips_loose),
         table_(view.database.table(table_name(own_table(thread)))) {}
 
-  /// The last of those behind `marked`, and not behind `end`, up to which the rows are what they
-  /// are. What comes behind a transaction that is not there is not there either.
+  /// The last call in (`marked`, `end`] whose state the rows show. The calls after one that is
+  /// missing are missing, too.
   std::uint64_t last(std::uint64_t marked, std::uint64_t end) {
     while (end > marked && !is_run(marked + 1, end)) {
       --end;
     }
-    std::map<std::int64_t, Id> expected;  // of the rows that they write, as it was before them
+    std::map<std::int64_t, Id> expected;  // of the rows that they write, before them
     for (std::uint64_t number = marked + 1; number <= end; ++number) {
       each_step(number, [&](const Step& step) { expected.emplace(step.key, step.before); });
     }
@@ -61,7 +61,7 @@ class Alone {
     const Entry& entry = journal_.at(number);
     return entry.is_alone && entry.fate != Fate::given_up && entry.fate != Fate::open;
   }
-  /// No transaction among them has left a marker, or was to.
+  /// Whether no transaction among them has written a marker, or would have.
   [[nodiscard]] bool is_run(std::uint64_t first, std::uint64_t last) const {
     for (std::uint64_t number = first; number <= last; ++number) {
       const Entry& entry = journal_.at(number);
@@ -157,12 +157,12 @@ std::string compare_table(const View& view, std::uint32_t number, const World& w
   return !what.empty() ? what : compare_indexes(view, *table, model, world);
 }
 
-/// What a transaction sees of it: handles are its own then.
+/// Compares the table as a transaction sees it, by its own handles.
 std::string compare_seen(const View& view, std::uint32_t number, const World& world) {
   const TableModel& model = world.tables[number];
   if (is_shared(number)) {
-    // Which tables there are, and which columns they have, changes meanwhile for who asks the
-    // database: rows are compared of those that are what they were.
+    // The database's tables and their columns change meanwhile: compares the rows only if the table
+    // still has the columns of the model.
     const std::optional<Table> table = view.database.find_table(table_name(number));
     if (!table || columns_of(table->schema()).schema != model.schema) {
       return "";

@@ -1,9 +1,9 @@
 // Compares a database, or what one transaction sees of it, with the journals.
 //
-// First how far each thread has come: its marker says the number of its last transaction that has
-// one, and rows of its own table which calls without a transaction have come after that. Then all
-// tables are to be what the world is with these transactions and no others.
-// Thread-safety: functions; what threads write meanwhile is no part of what they look at.
+// First determines how far each thread has come: its marker contains the number of its last
+// transaction with a marker; rows of its own table show later calls without a transaction. Then all
+// tables must equal the world after exactly these transactions. Thread-safety: functions; they do
+// not read what threads write meanwhile.
 #pragma once
 
 #include <optional>
@@ -16,24 +16,24 @@
 
 namespace palimpsest::everything {
 
-/// What is looked at.
+/// What the comparison reads.
 struct View {
   const Database& database;
-  const Transaction* in = nullptr;  ///< null: what has been committed; nobody else is there
+  const Transaction* in = nullptr;  ///< null: what has been committed; no other thread runs
 };
 
-/// Where each thread must have come to, and may have.
+/// The position that each thread must have reached, and the last that it may have.
 struct Bounds {
   Positions lower{};
   Positions upper{};
-  std::optional<std::uint32_t> looker{};  ///< the thread that looks while others go on
+  std::optional<std::uint32_t> looker{};  ///< the thread that reads while the other ones go on
 
-  /// After a life that was killed, or closed its database.
+  /// After a life that was killed, or that closed its database.
   [[nodiscard]] static Bounds after(const Shared& shared, bool is_closed);
 };
 
-/// What is not as it has to be; empty: nothing. `found`: how far each thread has come. `world`: at
-/// the beginning of the life.
+/// The differences; empty: none. `found`: how far each thread has come. `world`: the state at the
+/// beginning of the life.
 [[nodiscard]] std::string judged(const View& view, const World& world, const Shared& shared,
                                  const Bounds& bounds, Positions& found);
 

@@ -35,13 +35,13 @@ constexpr std::size_t kProbeBytes = 300'000;
 constexpr Milliseconds kNever(std::chrono::hours(1));
 constexpr std::chrono::seconds kHangs(120);
 constexpr Milliseconds kWatchEach(2);
-/// Memory that has room for the roots of all tables and indexes, those of trees that were replaced
-/// since the opening included.
+/// Enough memory for the roots of all tables and indexes, and of the trees that were replaced since
+/// the opening.
 constexpr std::uint64_t kPagesForRoots = 1536;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 
-/// Also if files of a process that was killed stay locked for longer than opening waits, as on a
-/// machine that is busy.
+/// Retries if the files of a killed process stay locked for longer than opening waits, as on a busy
+/// machine.
 Database open_database(const std::string& path, const Options& options) {
   const auto deadline = SteadyClock::now() + kHangs;
   for (;;) {

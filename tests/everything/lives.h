@@ -1,10 +1,9 @@
 // One database and its many lives: a process that uses it is killed, or closes it, again and again;
-// each time others open it, are killed while they recover, and compare what they find with the
+// after each, other processes open it, are killed during recovery, and compare its state with the
 // journals. A watch names the calls of a process that hangs.
 //
-// Everything that opens the database is a process of its own: what it does to itself is a fault
-// that is told, with the seed, by this one.
-// Thread-safety: none; the process that uses it has no other threads.
+// Everything that opens the database is a process of its own: this one reports its crash as a
+// fault, with the seed. Thread-safety: none; the process that uses it has no other threads.
 #pragma once
 
 #include <sys/types.h>
@@ -24,17 +23,17 @@
 
 namespace palimpsest::everything {
 
-/// Where the database lies.
+/// The location of the database.
 struct Place {
-  std::string directory;         ///< of the database and its copies; is there
-  std::uint64_t disk_bytes = 0;  ///< 0: as many as wanted
+  std::string directory;         ///< of the database and its copies; exists
+  std::uint64_t disk_bytes = 0;  ///< 0: unlimited
 };
 
 class Lives {
  public:
   Lives(Place place, std::uint64_t seed);
 
-  /// Lives, dies and is looked at. What is wrong; empty: nothing.
+  /// One life, its end, and the comparison. Returns the fault; empty: none.
   [[nodiscard]] std::string round();
   [[nodiscard]] std::string summary() const;
 
@@ -42,7 +41,7 @@ class Lives {
   using Body = std::function<void()>;
   struct Ended {
     int status = 0;      ///< of exit, or minus the signal
-    std::string what{};  ///< is wrong with it
+    std::string what{};  ///< its fault
   };
 
   [[nodiscard]] Mix any_mix();
@@ -55,7 +54,7 @@ class Lives {
   void live(const Mix& mix, std::chrono::milliseconds duration);
   [[nodiscard]] std::string look(bool is_closed);
   [[nodiscard]] std::string look_at_copy();
-  /// Of the database at that path. Opened to write it is written to, if there is to be room.
+  /// Judges the database at that path. If opened for writing, writes to it when space is expected.
   void judge(const std::string& path, const Options& options, Positions lower, Positions upper,
              bool has_room);
   void audit() const;

@@ -1,8 +1,8 @@
-// Rows of the model as rows of tables, and back: what each column holds follows from the ids of the
-// writes that have set it.
+// Rows of the model as rows of tables, and back: the ids of the writes that have set a column
+// determine its value.
 //
-// Columns of a table: its key, the ids, two that are indexed, a body, one whose name says which
-// columns these are ("s<id>_<id of the first ones>"), and some that come and go ("x<id>").
+// Columns of a table: its key, the ids, two indexed ones, a body, one whose name encodes the
+// columns ("s<id>_<id of the first ones>"), and some that are added and removed ("x<id>").
 // Thread-safety: pure functions.
 #pragma once
 
@@ -42,10 +42,10 @@ class KeyOf {
   std::string name_;
 };
 [[nodiscard]] std::int64_t part_of(std::int64_t key);
-/// Keys of so many behind each other have the same part.
+/// So many consecutive keys have the same part.
 inline constexpr std::int64_t kKeysOfPart = 16;
 
-/// What a table's columns are, as its schema says.
+/// A table's columns, according to its schema.
 struct TableColumns {
   Id schema = 0;
   Id made = 0;
@@ -56,7 +56,7 @@ struct TableColumns {
 [[nodiscard]] std::string extra_name(Id column);
 [[nodiscard]] ColumnDefinition extra_column(Id column);
 [[nodiscard]] TableSchema first_schema(const std::string& name, Id made);
-/// As it is to be.
+/// The expected schema.
 [[nodiscard]] TableSchema schema_of(std::uint32_t table, const World& world);
 
 /// Values of all columns of a row that is written now.
@@ -76,14 +76,14 @@ class RowValues {
 
 [[nodiscard]] Id id_of(const RowView& row);
 [[nodiscard]] std::int64_t key_of(const RowView& row);
-/// What is wrong with a row beside itself: its body is not that of its write; empty: nothing.
+/// The row's own fault: its body is not that of its write; empty: none.
 [[nodiscard]] std::string fault_of(const RowView& row);
-/// What is wrong with it beside the model; empty: nothing.
+/// How it differs from the model; empty: not at all.
 [[nodiscard]] std::string difference(const RowView& row, const RowState& expected,
                                      const TableModel& table, const World& world);
 
 [[nodiscard]] IndexSchema index_schema(std::uint32_t index, Id id);
-/// Of a name: which of a table's it is, and its id.
+/// Parses an index's name: its number within the table, and its id.
 [[nodiscard]] std::pair<std::uint32_t, Id> index_of(const std::string& name);
 
 }  // namespace palimpsest::everything

@@ -20,7 +20,7 @@ bool write_file(const char* path, const std::string& text) {
   return is_written;
 }
 
-/// Who may not mount anything may do so in a user namespace, where this is allowed.
+/// A process without the right to mount may get it in a user namespace, where this is allowed.
 bool enter_namespace() {
   const auto user = ::getuid();
   const auto group = ::getgid();
@@ -46,7 +46,7 @@ void resize_ballast(const std::string& path, std::uint64_t bytes) {
   if (file < 0) {
     return;
   }
-  // What there is no room for is not taken: then the disk is as good as full.
+  // Space that cannot be allocated is not taken: then the disk is as good as full.
   if (::ftruncate(file, 0) == 0) {
     constexpr std::uint64_t kStep = std::uint64_t{256} << 10U;
     std::uint64_t taken = 0;

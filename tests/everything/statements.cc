@@ -18,8 +18,8 @@ namespace {
 
 using Keys = std::vector<std::pair<std::int64_t, Id>>;
 
-/// Changes rows and writes that down: without a transaction before it is done, since nothing else
-/// says later whether it was.
+/// Changes rows and records that in the journal: without a transaction before the change, since
+/// nothing tells later whether it was done.
 template <class Change, class Note>
 Outcome changed(Worker& worker, Scope& scope, const Target& target, const char* what,
                 const Change& change, const Note& note) {
@@ -73,8 +73,8 @@ bool is_dirty(const Scope& scope) {
   return scope.isolation == Isolation::none;
 }
 
-/// The row as it is going to be replaced: nobody else changes it until then, or the change is a
-/// conflict. With an id of 0: there is none, and a row that is inserted replaces none.
+/// The row that will be replaced: no other transaction changes it until then, or the change is a
+/// conflict. With an id of 0: there is none, and an inserted row replaces none.
 RowState seen(Worker& worker, Scope& scope, const Target& target, std::int64_t key) {
   const KeyOf named(key);
   if (scope.in != nullptr && !scope.keeps_snapshot() && is_shared(target.number)) {
@@ -101,7 +101,7 @@ RowState seen(Worker& worker, Scope& scope, const Target& target, std::int64_t k
   return state;
 }
 
-/// What may be said of a row with another number: that one has it, in a unique index.
+/// Accepts that another row has the number, in a unique index.
 void require_written(Worker& worker, Scope& scope, const Outcome& outcome, const char* what,
                      bool is_expected) {
   if (outcome.is_conflict()) {
@@ -117,7 +117,7 @@ void require_written(Worker& worker, Scope& scope, const Outcome& outcome, const
   }
 }
 
-/// Without a snapshot there may be one by then: it was changed, and not written down.
+/// Without a snapshot the row may exist by then: it was changed, and not recorded.
 void require_absent(Worker& worker, const Scope& scope, const Outcome& outcome) {
   if (outcome.is_conflict() || (outcome.is_done() && !scope.keeps_snapshot())) {
     throw GivenUp{};
@@ -130,7 +130,7 @@ void require_absent(Worker& worker, const Scope& scope, const Outcome& outcome) 
 void put(Worker& worker, Scope& scope, const Target& target, bool is_upsert) {
   const std::int64_t key = any_key(worker);
   const RowState before = seen(worker, scope, target, key);
-  // Without a snapshot nobody knows what an upsert finds where there was no row.
+  // Without a snapshot it is unknown what an upsert finds where there was no row.
   const bool upserts =
       is_upsert && (before.id != 0 || scope.keeps_snapshot() || !is_shared(target.number));
   const RowState row = any_row(worker, target);
@@ -154,7 +154,7 @@ void upsert(Worker& worker, Scope& scope, const Target& target) {
   put(worker, scope, target, true);
 }
 
-/// Some columns, those of the index among them; often the body, too.
+/// Updates some columns, those of the index among them; often the body, too.
 void update(Worker& worker, Scope& scope, const Target& target) {
   const std::int64_t key = any_key(worker);
   const RowState before = seen(worker, scope, target, key);
@@ -189,7 +189,7 @@ void update(Worker& worker, Scope& scope, const Target& target) {
                   "update", true);
 }
 
-/// In place.
+/// Changes a row in place.
 void modify(Worker& worker, Scope& scope, const Target& target) {
   const std::int64_t key = any_key(worker);
   RowState row = seen(worker, scope, target, key);
@@ -274,7 +274,7 @@ Keys rows_in(Worker& worker, const Scope& scope, const Target& target, const Ran
   return keys;
 }
 
-/// Whether nobody else changes what a scope has listed before it erases that.
+/// Whether no other transaction changes what a scope has listed before the scope erases it.
 bool owns(const Scope& scope, const Target& target) {
   return scope.keeps_snapshot() || !is_shared(target.number) ||
          (scope.is_bulk && scope.has_written[target.number]);
@@ -334,7 +334,7 @@ void insert_rows(Worker& worker, Scope& scope, const Target& target, std::int64_
       worker.note_row(target, first + i, 0, rows[static_cast<std::size_t>(i)]);
     }
   };
-  // Without a transaction what is written down before it is done has to be true.
+  // Without a transaction, a change that is recorded before it is done must succeed.
   const bool is_taken =
       scope.in == nullptr &&
       std::ranges::any_of(std::views::iota(first, first + count), [&](std::int64_t key) {
@@ -381,7 +381,7 @@ std::map<std::int64_t, Id> shown_by(Worker& worker, const Scope& scope, Cursor c
   return shown;
 }
 
-/// By cursor in any direction, and where pages are latched: with a snapshot the same.
+/// By cursor in any direction, and under page latches: with a snapshot both read the same.
 void read_range(Worker& worker, Scope& scope, const Target& target) {
   const Range range = any_range(worker);
   const auto shown = worker.call("cursor", [&] {
@@ -496,7 +496,7 @@ void any_statement(Worker& worker, Scope& scope) {
 
 void refill(Worker& worker, Scope& scope, const Target& target, std::int64_t rows) {
   if (!owns(scope, target)) {
-    put(worker, scope, target, true);  // so that others are kept out
+    put(worker, scope, target, true);  // makes other transactions wait
     if (!owns(scope, target)) {
       return;
     }

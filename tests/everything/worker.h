@@ -1,10 +1,9 @@
-// A thread of the process under test: it does one thing after the other, chosen at random, and
-// writes down in its journal what that changes.
+// A thread of the process under test: it runs one random activity after the other, and records the
+// changes in its journal.
 //
-// What it can do are two lists of functions: activities (activities.h), and the statements of a
-// transaction (statements.h).
-// Failure: std::runtime_error for what a call says and must not; it names the call.
-// Thread-safety: belongs to its thread.
+// Two lists of functions define what it can do: activities (activities.h), and the statements of a
+// transaction (statements.h). Failure: std::runtime_error for a wrong result of a call; it names
+// the call. Thread-safety: belongs to its thread.
 #pragma once
 
 #include <array>
@@ -22,29 +21,29 @@
 
 namespace palimpsest::everything {
 
-/// What a life of the process is like.
+/// The properties of a life of the process.
 struct Mix {
   std::uint64_t seed = 0;
   std::uint64_t life = 0;
   Options options{};
   bool is_small_disk = false;
-  std::string ballast{};         ///< a file that takes room from a small disk; empty: none
+  std::string ballast{};         ///< a file that occupies space of a small disk; empty: none
   std::uint64_t disk_bytes = 0;  ///< of a small disk
-  std::string copy{};            ///< where a backup goes
+  std::string copy{};            ///< target of a backup
 };
 
-/// What the threads of a life have in common.
+/// What the threads of a life share.
 struct Life {
   Database& database;
   const Mix& mix;
   const World& world;  ///< at its beginning
   Shared& shared;
   std::atomic<bool> ends{false};
-  /// Two transactions that change definitions wait for each other: one at a time does.
+  /// Two transactions that change definitions would wait for each other: so one at a time does.
   std::mutex definers{};
 };
 
-/// A transaction cannot go on, as is to be expected now and then.
+/// A transaction cannot go on, which is expected now and then.
 struct GivenUp {};
 
 /// A table as a transaction sees it; it has not changed the table's columns since.
@@ -54,7 +53,7 @@ struct Target {
   TableColumns columns;
 };
 
-/// A transaction, or a call without one (null `in`), that is being written down.
+/// A transaction, or a call without one (null `in`), that is being recorded.
 struct Scope {
   Transaction* in = nullptr;
   Isolation isolation{};
@@ -72,7 +71,7 @@ class Worker {
  public:
   Worker(Life& life, std::uint32_t thread);
 
-  /// Until the life ends.
+  /// Runs until the life ends.
   void run();
 
   [[nodiscard]] Life& life() { return life_; }
@@ -90,7 +89,7 @@ class Worker {
 
   // Calls
 
-  /// call(), with its name where a watch may look for it.
+  /// Runs a call, with its name where a watch can read it.
   template <class Function>
   decltype(auto) call(const char* what, const Function& function) {
     const Call in_progress(life_.shared.calls[thread_], what);
@@ -100,9 +99,9 @@ class Worker {
 
   // The journal
 
-  /// A new transaction; with what the database makes durable if it is not said.
+  /// A new transaction; with the database's default durability unless given.
   void begin(const char* what, bool is_durable, bool is_loose, bool is_alone);
-  /// Its body is run once more from its beginning.
+  /// Its body is run again from its beginning.
   void begin_again();
   void announce() { entry().fate = Fate::announced; }
   void end(bool is_committed) { entry().fate = is_committed ? Fate::acknowledged : Fate::given_up; }
@@ -110,7 +109,7 @@ class Worker {
   [[nodiscard]] std::uint64_t number() const { return journal_.last(); }
   [[nodiscard]] Id new_id() { return (Id{thread_} + 1) << 56U | number() << 20U | ++ids_; }
   void note(const Step& step) { journal_.steps[entry().steps_end++] = step; }
-  /// What has been written down of it was not done.
+  /// Removes its recorded steps: they were not done.
   void drop_steps() { entry().steps_end = entry().steps_begin; }
   void note_row(const Target& target, std::int64_t key, Id before, const RowState& after);
 
@@ -122,9 +121,9 @@ class Worker {
   /// Throws GivenUp for a conflict, and a fault for anything but done and the other one.
   void require(const Outcome& outcome, const char* what,
                std::optional<OutcomeKind> other = std::nullopt) const;
-  /// Whether an error is one that is to be expected.
+  /// Whether the error is an expected one.
   [[nodiscard]] bool is_expected(const Error& error) const;
-  /// Of what another transaction may have written: that it has been committed, and is whole.
+  /// Checks that a row which another transaction may have written is committed and whole.
   void check_row(const RowView& row, bool is_dirty) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using Steps = std::vector<const Step*>;
 
-/// Follows what replaces what, from what was there before.
+/// Follows the replacements from the state before.
 class Chain {
  public:
   Chain(const Steps& steps, std::string what) : what_(std::move(what)), left_(steps.size()) {
@@ -26,7 +26,7 @@ class Chain {
       }
     }
   }
-  /// The last step; null: none has changed what was there.
+  /// The last step; null: none has changed it.
   const Step* end(Id before) {
     const Step* last = before != 0 ? follow(before) : nullptr;
     bool is_there = before != 0 && (last == nullptr || last->after.id != 0);
@@ -68,7 +68,7 @@ class Chain {
   std::size_t left_;
 };
 
-/// What was committed, by what it changes.
+/// The committed steps, by what they change.
 struct Committed {
   std::array<Steps, kTables> tables;
   std::array<std::array<Steps, kIndexes>, kTables> indexes;
@@ -112,7 +112,7 @@ ExtraColumns columns_after(const ExtraColumns& before, const Step& step) {
   return columns;
 }
 
-/// Columns of what replaces others, in any order of the steps.
+/// The columns of each schema, in any order of the steps that replace them.
 void note_schemas(const Committed& all, std::map<Id, ExtraColumns>& schemas) {
   for (const Steps& steps : all.tables) {
     std::unordered_map<Id, Steps> after;

@@ -1,5 +1,5 @@
-// What the database is to hold, kept outside of it: tables with their columns, indexes and rows, as
-// the journals of all lives say.
+// The expected contents of the database, kept outside of it: tables with their columns, indexes and
+// rows, according to the journals of all lives.
 //
 // Thread-safety: a plain value.
 #pragma once
@@ -23,7 +23,8 @@ inline constexpr std::uint32_t kIndexes = 2;  ///< of a table: by group, and by 
 [[nodiscard]] constexpr std::uint8_t own_table(std::uint32_t thread) {
   return static_cast<std::uint8_t>(thread);
 }
-/// Of transactions at isolation none, which others see before they commit.
+/// The number of the table for transactions at isolation none, which are visible before they
+/// commit.
 [[nodiscard]] constexpr std::uint8_t loose_table(std::uint32_t thread) {
   return static_cast<std::uint8_t>(kThreads + thread);
 }
@@ -37,7 +38,7 @@ inline constexpr std::uint32_t kIndexes = 2;  ///< of a table: by group, and by 
   return table >= 2 * kThreads;
 }
 [[nodiscard]] std::string table_name(std::uint32_t table);
-/// Of the table whose only row says how far a thread has come.
+/// The name of the table whose only row records how far a thread has come.
 [[nodiscard]] std::string marker_name(std::uint32_t thread, bool loose);
 
 struct ExtraColumn {
@@ -47,7 +48,7 @@ struct ExtraColumn {
 using ExtraColumns = std::vector<ExtraColumn>;
 
 struct TableModel {
-  Id schema = 0;  ///< its columns as they are; 0: there is no such table
+  Id schema = 0;  ///< its current columns; 0: there is no such table
   Id made = 0;    ///< the columns that it was made with
   std::array<Id, kIndexes> indexes{};
   std::map<std::int64_t, RowState> rows{};
@@ -62,12 +63,12 @@ struct World {
 };
 
 /// The world with what the threads have committed up to these positions. Throws std::runtime_error
-/// for what cannot be: two changes of the same row, or one built on a change that is not there.
-/// `looker`: the thread that looks while the others go on. Then rows that others write at isolation
-/// none, or without a transaction, are left as they are.
+/// for impossible histories: two changes of the same row, or one based on a change that is not
+/// there. `looker`: the thread that reads while the other threads go on. Then rows written at
+/// isolation none, or without a transaction, by other threads are left unchanged.
 [[nodiscard]] World advanced(const World& before, const Shared& shared, const Positions& positions,
                              std::optional<std::uint32_t> looker);
-/// Whether a table is what it was to be by then.
+/// Whether the table's expected state was known at that time.
 [[nodiscard]] constexpr bool is_known(std::uint32_t table, std::optional<std::uint32_t> looker) {
   return !looker || is_shared(table) || table == own_table(*looker);
 }

@@ -10,7 +10,7 @@
 
 namespace palimpsest::experiments::test {
 
-/// Counts of values [0, size), compared with how probable each is.
+/// Counts of values [0, size), compared with their probabilities.
 class Counts {
  public:
   explicit Counts(std::size_t size) : counts_(size) {}
@@ -22,8 +22,8 @@ class Counts {
     ++total_;
   }
 
-  /// Fails where chance would once in a million: the statistic is above its mean by more than 5
-  /// standard deviations.
+  /// Fails by chance once in a million: if the statistic is above its mean by more than 5 standard
+  /// deviations.
   void expect(const std::vector<double>& probabilities) const {
     ASSERT_EQ(probabilities.size(), counts_.size());
     double statistic = 0;

@@ -1,4 +1,4 @@
-// Signals that wait until they are asked for.
+// Signals stay pending until the program asks for them.
 #include "experiments/common/interrupt.h"
 
 #include <gtest/gtest.h>

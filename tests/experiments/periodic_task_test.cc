@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A task that is called each millisecond, and has been so often.
+/// A task that is called each millisecond, and counts the calls.
 class Ticks {
  public:
   void wait_for(int calls) {
@@ -34,7 +34,7 @@ TEST(PeriodicTask, CallsAgainAndAgainUntilStopped) {
   ticks.wait_for(3);
   ticks.stop();
   const int after = ticks.calls();
-  Ticks().wait_for(5);  // as long as it would have taken this one
+  Ticks().wait_for(5);  // the time that this one would have taken
   EXPECT_EQ(ticks.calls(), after);
 }
 

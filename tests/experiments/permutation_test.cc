@@ -34,7 +34,7 @@ TEST(Permutation, DiffersBySeed) {
   EXPECT_LT(equal, 20);
 }
 
-// The popular ranks of a skewed workload must not share pages: neighbours end up far apart.
+// The popular ranks of a skewed workload must not share pages: adjacent ranks end up far apart.
 TEST(Permutation, ScattersNeighbours) {
   constexpr std::uint64_t kSize = 1'000'000;
   const Permutation permutation(kSize, 7);

@@ -39,7 +39,7 @@ TEST(Zipf, FrequenciesAreThoseOfTheDefinition) {
         ASSERT_LT(rank, count);
         ++seen[rank];
       }
-      // Chi-square: beyond this by chance once in 10^7 or less, for few ranks and for many.
+      // Chi-square: exceeded by chance once in 10^7 or less, for few ranks and for many.
       double deviation = 0;
       for (std::uint64_t rank = 0; rank < count; ++rank) {
         const double mean = expected[rank] * kDraws;
@@ -52,7 +52,7 @@ TEST(Zipf, FrequenciesAreThoseOfTheDefinition) {
   }
 }
 
-// With 0.99, the top 1 % of a million keys draw 68 % (exact sum): what makes it a hot-spot
+// With 0.99, the top 1 % of a million keys draw 68 % (exact sum), which makes it a hot-spot
 // workload.
 TEST(Zipf, ConcentratesOverAMillionAsTheSumSays) {
   constexpr std::uint64_t kCount = 1'000'000;

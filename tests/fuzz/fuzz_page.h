@@ -1,5 +1,5 @@
-// Memory of exactly one page, aligned as frames are, so that AddressSanitizer sees what is beyond
-// it.
+// Memory of exactly one page, aligned as frames are, so that AddressSanitizer detects an access
+// beyond it.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Fuzz target: any bytes as delimited text, in any dialect, cut anywhere.
 //
-// Input: the first byte chooses the dialect; with its top bit, each other byte is one of a few that
-// matter. The second byte says where the text is cut.
+// Input: the first byte chooses the dialect; with its top bit, each further byte chooses one of a
+// few special characters. The second byte determines where the text is cut.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Dialect dialect_of(unsigned choice) {
   return dialect;
 }
 
-/// The text in memory that ends where it ends, so that AddressSanitizer sees what is beyond.
+/// The text in memory of exactly its size, so that AddressSanitizer detects a read beyond it.
 std::vector<char> text_of(const std::uint8_t* data, std::size_t size, bool of_few_bytes) {
   constexpr std::string_view kFew = "a1,,|\t\"\"\\#N\r\n\n";
   std::vector<char> text(size);

@@ -1,6 +1,7 @@
-// Fuzz target: any bytes as JSON lines. What is accepted as a row is JSON to another parser, too.
+// Fuzz target: any bytes as JSON lines. A text accepted as a row is JSON to another parser, too.
 //
-// Input: the text; with the top bit of its first byte, pieces of objects, one for each other byte.
+// Input: the text; with the top bit of its first byte, each further byte chooses a piece of an
+// object.
 #include <fmt/core.h>
 
 #include <array>

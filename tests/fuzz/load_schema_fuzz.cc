@@ -1,6 +1,7 @@
-// Fuzz target: any bytes as the text of a table. What is read is printed, and read as the same.
+// Fuzz target: any bytes as the text of a table. A schema that was read is printed, and read again
+// as the same.
 //
-// Input: the text; with the top bit of its first byte, words, one for each other byte.
+// Input: the text; with the top bit of its first byte, each further byte chooses a word.
 #include <fmt/core.h>
 
 #include <array>

@@ -1,6 +1,8 @@
-// Fuzz target: any bytes as a value of any type. What is read is printed, and read as the same.
+// Fuzz target: any bytes as a value of any type. A value that was read is printed, and read again
+// as the same.
 //
-// Input: the first byte chooses the type; with its top bit, the others are digits and signs.
+// Input: the first byte chooses the type; with its top bit, the remaining ones are digits and
+// signs.
 #include <fmt/core.h>
 
 #include <array>

@@ -1,8 +1,8 @@
-// Fuzz target: any bytes as log records, up to what they say of transactions and of free pages; and
-// records that are made up, which must come back.
+// Fuzz target: any bytes as log records, including their contents about transactions and free
+// pages; and generated records, which must decode to themselves.
 //
-// Input: the first byte says how it goes on. Even: the rest is a run of records, as a chunk holds
-// them. Odd: choices, of which a record is made, read, then cut off and read again.
+// Input: the first byte chooses. Even: the rest is a run of records, as in a chunk. Odd: choices,
+// from which a record is made, read, then truncated and read again.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,14 +38,14 @@ void require(bool holds, const char* what) {
   }
 }
 
-/// A copy with nothing behind it, so that AddressSanitizer sees what is read beyond.
+/// A copy of exactly its size, so that AddressSanitizer detects a read beyond it.
 class Exact {
  public:
   explicit Exact(ConstBytes bytes) : bytes_(bytes.begin(), bytes.end()) {}
   [[nodiscard]] ConstBytes bytes() const { return bytes_; }
 
  private:
-  Bytes bytes_;  // made at its length
+  Bytes bytes_;  // allocated with its length
 };
 
 bool lies_within(ConstBytes part, ConstBytes whole) {
@@ -63,7 +63,7 @@ Bytes encoded(RecordRole role, BodyKind kind, Gsn gsn, ConstBytes payload) {
   return record;
 }
 
-/// What stands before the body, and the body.
+/// The part before the body, and the body.
 Bytes payload_of(const TransactionRecord& record) {
   Bytes payload(wal::prefix_bytes_max(record.role));
   std::size_t prefix_bytes = 0;
@@ -147,7 +147,7 @@ void judge_varint(ConstBytes bytes) {
           "a number is written the same again");
 }
 
-/// Takes decisions from the input; zero when it is over.
+/// Takes decisions from the input; zero at its end.
 class Choices {
  public:
   explicit Choices(ConstBytes bytes) : bytes_(bytes) {}
@@ -160,7 +160,7 @@ class Choices {
     bytes_ = bytes_.subspan(1);
     return byte;
   }
-  /// Of any length, up to 64 bits.
+  /// Any length up to 64 bits.
   std::uint64_t number() {
     std::uint64_t number = 0;
     for (std::uint64_t left = 1 + byte() % 8; left > 0; --left) {
@@ -178,7 +178,7 @@ class Choices {
   ConstBytes bytes_;
 };
 
-/// Runs that follow each other with gaps.
+/// Ascending runs with gaps.
 Bytes made_up_space(Choices& choices) {
   std::vector<PageRun> runs;
   PageId next{1 + choices.byte()};
@@ -197,7 +197,7 @@ Bytes made_up_space(Choices& choices) {
   return body;
 }
 
-/// Not inlined: g++ 12 mistakes the memory of the copy for something else then.
+/// Not inlined: otherwise g++ 12 misjudges the memory of the copy.
 [[gnu::noinline]] bool is_record(ConstBytes bytes) {
   return wal::record_at(bytes, 0).has_value();
 }

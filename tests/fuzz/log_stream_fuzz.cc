@@ -1,8 +1,8 @@
-// Fuzz target: a damaged log. Everything is an error that says so, or a shorter log.
+// Fuzz target: a damaged log. Reading it gives an error, or a shorter log.
 //
-// Input: the first byte says what is made right again behind the damage (bit 0: the checksums of
-// batches, bit 1: those of the control file). Then edits of four bytes: which file (lowest bit of
-// the first byte), place, value.
+// Input: the first byte says which checksums are repaired after the damage (bit 0: those of
+// batches, bit 1: those of the control file). Then edits of four bytes: file (lowest bit of the
+// first byte), offset, value.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -20,7 +20,7 @@ using namespace palimpsest;  // NOLINT(google-build-using-namespace): one functi
 using palimpsest::test::SimDisk;
 using palimpsest::wal::BatchHeader;
 
-/// A log of some batches with chunks of two slots, and the file that holds them.
+/// A log of some batches with chunks of two slots, and its file.
 struct Sample {
   SimDisk disk;
   std::string segment;
@@ -47,7 +47,7 @@ Sample make_sample() {
   return sample;
 }
 
-/// Gives every batch the checksum of what it holds now.
+/// Gives every batch the checksum of its current content.
 void repair_batches(MutableBytes segment) {
   constexpr std::size_t kSummedFrom = 16;
   for (std::size_t at = wal::kSegmentHeaderBytes; at + sizeof(BatchHeader) <= segment.size();

@@ -191,7 +191,7 @@ void change_inner(InnerNode node, Choices& choices) {
 
 void exercise_node(std::byte* page, std::uint32_t page_size, Choices& choices) {
   const NodeView node(page, page_size);
-  // Judging and printing must cope with anything.
+  // Audit and printing must handle any content.
   const bool accepted = !validate_node(node.bytes());
   if (!accepted) {
     if (choices.byte() % 64 == 0) {

@@ -1,4 +1,4 @@
-// What the fuzz targets do with a node page that validation has accepted.
+// The operations of the fuzz targets on a node page that validation has accepted.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,9 @@ class Choices {
   std::size_t next_ = 0;
 };
 
-/// Validates the page. If it is accepted, reads everything on it and changes it as the choices say,
-/// validating after each change. Aborts if a function breaks a page that was accepted, or does not
-/// find what is there. The page is 64-byte aligned.
+/// Validates the page. If it is accepted, reads everything on it and changes it according to the
+/// choices, validating after each change. Aborts if a function breaks an accepted page, or does not
+/// find an existing entry. The page is 64-byte aligned.
 void exercise_node(std::byte* page, std::uint32_t page_size, Choices& choices);
 
 }  // namespace palimpsest::btree::fuzz

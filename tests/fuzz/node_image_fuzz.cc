@@ -1,6 +1,6 @@
 // Fuzz target: any bytes as a node page.
 //
-// Input: the page image, cut off or continued with zeros; what lies behind it decides the changes.
+// Input: the page image, truncated or padded with zeros; the bytes after it decide the changes.
 #include <algorithm>
 #include <cstring>
 

@@ -1,9 +1,9 @@
 // Fuzz target: a valid node page with some bytes changed.
 //
-// Uniformly random images rarely get past the first checks. Here the input first builds a node,
-// then changes bytes of its headers, slots or heap, and may have the derived fields (heads, hints,
-// sum of lengths) made right again, as an attacker would; what is left of the input decides the
-// changes that follow if the page is accepted.
+// Uniformly random images rarely pass the first checks. Here the input first builds a node, then
+// changes bytes of its headers, slots or heap, and may have the derived fields (heads, hints, sum
+// of lengths) corrected again, as an attacker would; the rest of the input decides the changes that
+// follow if the page is accepted.
 #include <cstring>
 #include <string>
 
@@ -64,7 +64,7 @@ void damage(std::byte* page, std::uint32_t page_size, Choices& choices) {
   }
 }
 
-/// Makes heads, hints and the sum of lengths agree with whatever slots there are.
+/// Makes heads, hints and the sum of lengths agree with the present slots.
 template <class Slot>
 void repair(std::byte* page, std::uint32_t page_size) {
   const NodeEditor<Slot> editor(page, page_size);

@@ -1,8 +1,8 @@
 // Fuzz target: any bytes as a schema, a row, a key and an index entry.
 //
-// Input: the first byte says what the rest is. 0 (of 2): a schema. 1: the seed of a random schema
-// with an index (8 bytes), 2 bytes length of a row, and the row; what follows is a key. With the
-// top bit of the first byte the row and key are encoded ones of the schema, changed by these bytes.
+// Input: the first byte modulo 2 chooses. 0: the rest is a schema. 1: the seed of a random schema
+// with an index (8 bytes), 2 bytes length of a row, the row, and a key. With the top bit of the
+// first byte the row and key are encoded ones of the schema, changed by these bytes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 namespace palimpsest::engine::fuzz {
 namespace {
 
-/// Memory for any key, made once.
+/// Memory for any key, allocated once.
 struct Room {
   std::vector<char> primary = std::vector<char>(1U << 20U);
   std::vector<char> entry = std::vector<char>(1U << 20U);
@@ -39,7 +39,7 @@ void require(bool holds, const char* what) {
   }
 }
 
-/// Memory of exactly these bytes, so that AddressSanitizer sees what is beyond them.
+/// Memory of exactly these bytes, so that AddressSanitizer detects a read beyond them.
 class Exactly {
  public:
   explicit Exactly(ByteView bytes) : bytes_(bytes.begin(), bytes.end()) { bytes_.shrink_to_fit(); }
@@ -126,7 +126,7 @@ void exercise_entry(const IndexCodec& codec, const IndexEntry& entry) {
   }
 }
 
-/// `bytes` put over those of an honest one, here and there.
+/// A valid encoding with some of its bytes replaced by `bytes`.
 std::string changed(std::string honest, ByteView bytes) {
   for (std::size_t at = 0; at + 1 < bytes.size() && at < 16 && !honest.empty(); at += 2) {
     honest[static_cast<unsigned char>(bytes[at]) * honest.size() / 256] = bytes[at + 1];

@@ -1,9 +1,9 @@
 // Fuzz target: any bytes as a log record of a tree, applied to any page that validation accepts.
 //
-// Input: the first byte says how it goes on. Even: 2 bytes length, the payload, the page image, cut
-// off or continued with zeros, and made a page that the record concerns, as an attacker would. Odd:
-// a node is built and a record that applies to it, of which some bytes are then changed, since
-// uniformly random payloads rarely get past the first checks.
+// Input: the first byte chooses. Even: 2 bytes length, the payload, the page image, truncated or
+// padded with zeros, and made a page of the record, as an attacker would. Odd: builds a node and a
+// record that applies to it, some bytes of which are then changed, since uniformly random payloads
+// rarely pass the first checks.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -65,8 +65,8 @@ std::map<std::string, Record> content_of(const LeafView& leaf) {
   return content;
 }
 
-/// Applies the record to the image, which is validated unless the record formats the page. Whether
-/// it was applied.
+/// Applies the record to the image, which is validated unless the record formats the page. Returns
+/// whether it was applied.
 bool apply(const Payload& payload, PageId page, MutableBytes image) {
   const NodeView node(image.data(), kPageSize);
   const std::vector<std::byte> before(image.begin(), image.end());
@@ -83,7 +83,7 @@ bool apply(const Payload& payload, PageId page, MutableBytes image) {
   return true;
 }
 
-/// Applies the undo of a record that was just applied: the content is that from before.
+/// Applies the undo of a record that was just applied: restores the content before it.
 void undo(const Payload& payload, const TreeRecord& record, MutableBytes image,
           const std::map<std::string, Record>& before) {
   const LeafView leaf(image.data(), kPageSize);
@@ -98,7 +98,7 @@ void undo(const Payload& payload, const TreeRecord& record, MutableBytes image,
   require(content_of(leaf) == before, "undo gives the content before", inverse, leaf);
 }
 
-/// Applies a record to one of its pages, whose image is given, and undoes it if it can be undone.
+/// Applies a record to one of its pages, whose image is given, and undoes it if possible.
 void exercise(const Payload& payload, PageId page, PageEffect effect, MutableBytes image) {
   TreeRecord record;
   const bool parsed = !parse_tree_record(payload, kPageSize, record);
@@ -129,7 +129,7 @@ void judge(const Payload& payload) {
   }
 }
 
-/// The page becomes one of the record's pages.
+/// Makes the page one of the record's pages.
 void rename(std::byte* image, PageId page, TreeId tree) {
   std::memcpy(image + offsetof(buffer::PageHeader, page_id), &page, sizeof page);
   std::memcpy(image + offsetof(buffer::PageHeader, tree_id), &tree, sizeof tree);
@@ -261,7 +261,7 @@ void exercise_damaged(Payload payload, const std::map<PageId, const std::byte*>&
   });
 }
 
-/// Divides a node and, perhaps, joins the halves again.
+/// Splits a node and, perhaps, merges the halves again.
 void structure_change(std::byte* whole, Choices& choices) {
   const FuzzPage left(kPageSize);
   const FuzzPage right(kPageSize);
@@ -310,7 +310,7 @@ void structure_change(std::byte* whole, Choices& choices) {
   }
 }
 
-/// Hangs leaves before the last child of an inner node.
+/// Attaches leaves before the last child of an inner node.
 void graft(InnerNode parent, Choices& choices) {
   fill_inner(parent, choices);
   parent.set_swip(parent.count(), raw(kRight));

@@ -1,5 +1,5 @@
-// What concurrent transactions can do to each other, and at which levels: the tables of
-// docs/guarantees.md, which the schedules of this folder hold true line by line.
+// The anomalies of concurrent transactions, and the levels at which each is possible: the tables of
+// docs/guarantees.md, which the schedules of this folder check line by line.
 //
 // The names are those of Adya's thesis and of the public Hermitage tests.
 #pragma once
@@ -14,8 +14,8 @@ namespace palimpsest::test {
 
 struct Anomaly {
   std::string_view name;
-  /// At how many levels it can happen, from the weakest: 0 at none of them. Of two
-  /// ordinary transactions; if the one that writes first is a bulk; if the other one is.
+  /// The number of levels at which it is possible, from the weakest; 0: none. For two ordinary
+  /// transactions; if the one that writes first is a bulk; if the other one is.
   std::array<std::size_t, 3> possible_levels;
 };
 

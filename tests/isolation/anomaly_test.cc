@@ -1,6 +1,6 @@
 // The anomalies of the literature, step by step at every level: those that a level promises to
-// prevent do not happen, and the others do, so that the tables in docs/guarantees.md are true: of
-// ordinary transactions, and of one of them and a bulk.
+// prevent do not happen, and the rest do, as the tables in docs/guarantees.md say; for ordinary
+// transactions, and for one of them and a bulk.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -18,7 +18,7 @@ class AnomalyTest : public Schedule {};
 INSTANTIATE_TEST_SUITE_P(Levels, AnomalyTest, ::testing::ValuesIn(all_settings_and_bulks()),
                          [](const auto& each) { return name_of(each.param); });
 
-// What is not committed
+// Uncommitted changes
 
 TEST_P(AnomalyTest, DirtyWrite) {
   auto [one, two] = begin_two();
@@ -121,7 +121,7 @@ TEST_P(AnomalyTest, HalfOfATransaction) {
   EXPECT_EQ(behind[0].value % 10, behind[1].value % 10);
 }
 
-// What others commit in between
+// Commits of other transactions in between
 
 TEST_P(AnomalyTest, NonRepeatableRead) {
   auto [writer, reader] = begin_two();
@@ -240,7 +240,7 @@ TEST_P(AnomalyTest, ReadSkewOnPredicatesOfWrites) {
   ASSERT_EQ(writer.put(x(), 12), done);
   ASSERT_EQ(writer.put(y(), 18), done);
   writer.commit();
-  // Erase all that divide by nine: of the state that it has begun with, there is none.
+  // Erase all that divide by nine: the state at its beginning has none.
   const std::vector<std::int64_t> found = one.ids_with_multiples_of(9);
   bool happened = !found.empty();
   for (const std::int64_t id : found) {

@@ -1,6 +1,6 @@
 // A bank in a database much larger than its memory: more threads than processors move money, close
-// accounts and open others, while readers add all balances up, in every order there is. However one
-// adds, within one snapshot the sum is what it was at the beginning. The database is closed and
+// accounts and open new ones, while readers sum all balances, in every possible order. In any
+// order, within one snapshot the sum is what it was at the beginning. The database is closed and
 // opened in between.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -69,7 +69,8 @@ class BankTest : public ::testing::TestWithParam<Isolation> {
 
   // Moving money
 
-  /// Takes from an account, or adds to it; what it had before, nothing if there is none.
+  /// Adds an amount, maybe negative, to an account; returns its former balance, nothing if there is
+  /// none.
   [[nodiscard]] std::optional<std::int64_t> add(Transaction& transaction, std::int64_t id,
                                                 std::int64_t amount) {
     return GetParam() == Isolation::snapshot ? add_to_what_was_read(transaction, id, amount)
@@ -86,7 +87,7 @@ class BankTest : public ::testing::TestWithParam<Isolation> {
     accounts().update(transaction, {id}, {{"balance", balance + amount}}).require();
     return balance;
   }
-  /// What was read before may be out of date: the row is read by the call that claims it.
+  /// An earlier read may be out of date: the call that claims the row also reads it.
   [[nodiscard]] std::optional<std::int64_t> add_in_one_step(Transaction& transaction,
                                                             std::int64_t id, std::int64_t amount) {
     const Column<std::int64_t> column = accounts().column<std::int64_t>("balance");
@@ -107,7 +108,7 @@ class BankTest : public ::testing::TestWithParam<Isolation> {
     return balance;
   }
 
-  /// Whatever it does, the sum of all balances stays.
+  /// Whatever it does, the sum of all balances stays constant.
   void transfer(Transaction& transaction, Random& random) {
     const auto source = static_cast<std::int64_t>(random.below(kAccounts));
     const auto target = static_cast<std::int64_t>(random.below(kAccounts));
@@ -140,7 +141,7 @@ class BankTest : public ::testing::TestWithParam<Isolation> {
     }
   }
 
-  // Adding up
+  // Summing
 
   [[nodiscard]] static std::int64_t sum_of(Cursor cursor) {
     std::int64_t sum = 0;

@@ -16,7 +16,7 @@ using Component = std::vector<Node>;
 constexpr unsigned kWw = 1;
 constexpr unsigned kWwWr = 3;
 constexpr unsigned kAll = 7;
-/// Most steps of a search for one path, and most searches in one component.
+/// The most steps of a search for one path, and the most searches in one component.
 constexpr std::uint64_t kStepsMax = 1'000'000;
 constexpr int kSearchesMax = 200;
 
@@ -35,7 +35,7 @@ class View {
   [[nodiscard]] std::span<const Edge> edges(Node node) const {
     return graph_.from(transaction(node));
   }
-  /// Where an edge from this node leads, if it is seen.
+  /// The target of an edge from this node, if the view includes it.
   [[nodiscard]] std::optional<Node> follow(Node node, const Edge& edge) const {
     if ((static_cast<unsigned>(edge.kind) & kinds_) == 0) {
       return std::nullopt;
@@ -62,7 +62,7 @@ class ComponentSearch {
   explicit ComponentSearch(const View& view)
       : view_(view), order_(view.nodes()), lowest_(view.nodes()), on_stack_(view.nodes()) {}
 
-  /// Those of more than one node.
+  /// The components of more than one node.
   [[nodiscard]] std::vector<Component> run() {
     for (Node node = 0; node < view_.nodes(); ++node) {
       if (order_[node] == 0) {
@@ -141,7 +141,7 @@ struct PathStep {
 };
 using Path = std::vector<PathStep>;
 
-/// The shortest way within a component; empty if there is none, or it is too far.
+/// The shortest path within a component; empty if there is none, or it is too long.
 class PathSearch {
  public:
   PathSearch(const View& view, const Component& component)
@@ -252,7 +252,7 @@ class CycleFinder {
   }
 
  private:
-  /// Whether two rw stand side by side.
+  /// Whether two rw edges are adjacent.
   static bool has_neighbours(const Path& cycle) {
     for (std::size_t i = 0; i < cycle.size(); ++i) {
       const Edge& next = cycle[(i + 1) % cycle.size()].edge;
@@ -263,7 +263,7 @@ class CycleFinder {
     return false;
   }
 
-  /// Cycles of one edge of that kind and a way back, seen in `back`, until `use` says enough.
+  /// Cycles of one edge of that kind and a path back in `back`, until `use` says enough.
   template <class Use>
   void each_closing(const View& view, const View& back, const Component& component, EdgeKind kind,
                     const Use& use) {

@@ -1,8 +1,10 @@
 // Which transaction must come before which, and why.
 //
-// Edges: ww, the next version of a key is another's; wr, another has read the version; rw, another
-// has written what follows the version read. Made once, then read.
-// Thread-safety: none.
+// Edges from transaction A to B:
+//   ww  B has written the next version of a key after A's
+//   wr  B has read the version that A has written
+//   rw  B has written the next version after the one that A has read
+// Made once, then read. Thread-safety: none.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +32,9 @@ class DependencyGraph {
  public:
   explicit DependencyGraph(std::uint32_t transactions) : starts_(transactions + 1) {}
 
-  /// An edge from a transaction to itself is none.
+  /// Ignores an edge from a transaction to itself.
   void add(TransactionNumber from, TransactionNumber to, EdgeKind kind, KeyNumber key);
-  /// All edges are there.
+  /// Called when all edges are there.
   void finish();
 
   [[nodiscard]] std::uint32_t transactions() const noexcept {

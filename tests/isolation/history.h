@@ -1,10 +1,9 @@
-// A history as the checker has it: transactions with what they read and wrote, in little memory.
+// A history as the checker uses it: transactions with their reads and writes, in little memory.
 //
-// Made of events in their order, which is that of their indices. Of a transaction that has
-// committed, accesses are those of its end, otherwise those it began with. Transactions and keys
-// are numbered in the order of their beginning.
-// Thread-safety: none.
-// Failure: std::runtime_error for events that make no history, and files that cannot be read.
+// Made of events in their order, which is that of their indices. The accesses of a committed
+// transaction are those of its end, otherwise those it began with. Transactions and keys are
+// numbered in the order of their beginning. Thread-safety: none. Failure: std::runtime_error for
+// events that make no history, and files that cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ enum class CommitStatus : std::uint8_t {
   unknown,
 };
 
-/// An operation; of a read whose result nobody knows there is none.
+/// An operation; a read without a known result is omitted.
 struct Access {
   bool is_read = false;
   KeyNumber key = 0;
@@ -47,7 +46,7 @@ struct TransactionRecord {
 class History {
  public:
   void add(const experiments::history::Event& event);
-  /// Whoever has not ended is of unknown commit status.
+  /// A transaction that has not ended gets an unknown commit status.
   void finish();
 
   [[nodiscard]] std::uint32_t size() const noexcept {
@@ -66,12 +65,12 @@ class History {
   [[nodiscard]] std::uint32_t keys() const noexcept {
     return static_cast<std::uint32_t>(keys_.size());
   }
-  /// As it is in the file.
+  /// The key's name in the file.
   [[nodiscard]] std::int64_t key(KeyNumber key) const { return keys_[key]; }
   [[nodiscard]] bool has_registers() const noexcept { return has_registers_; }
   [[nodiscard]] bool has_committed() const noexcept { return has_committed_; }
 
-  /// For people: T17 (process 3, events 5 to 9, ok): [["r",5,[1,2]]].
+  /// Readable: T17 (process 3, events 5 to 9, ok): [["r",5,[1,2]]].
   [[nodiscard]] std::string text(TransactionNumber transaction) const;
 
  private:
@@ -97,7 +96,7 @@ class History {
   bool has_committed_ = false;
 };
 
-/// Reads lines of JSON; what it throws names the file, and the line if it is one. Some transaction
+/// Reads lines of JSON; its errors name the file, and the line if one is wrong. Some transaction
 /// must have committed.
 [[nodiscard]] History load_history(const std::string& file);
 

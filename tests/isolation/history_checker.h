@@ -1,4 +1,4 @@
-// Says what is wrong with a history: the rules of lists or of registers, then cycles.
+// Checks a history: the rules of lists or of registers, then cycles.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Verdict {
 /// Looks for everything; for G2-item if the level is serializable.
 [[nodiscard]] Verdict check_history(const History& history, Level level);
 
-/// For people; one line if nothing was found.
+/// A readable report; one line if nothing was found.
 [[nodiscard]] std::string text_of(const Verdict& verdict, Level level);
 
 }  // namespace palimpsest::isolation

@@ -1,5 +1,5 @@
-// The checker finds each anomaly where it was planted, and nothing where nothing is: in histories
-// written by hand, and in one of a serial run that is changed in one place.
+// The checker finds each planted anomaly and no other: in histories written by hand, and in one of
+// a serial run that is changed in one place.
 #include "tests/isolation/history_checker.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ TEST(ListHistory, LostAndStale) {
       found_in(serial(
           {{kOk, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}, {kOk, R"([["r",1,[1]]])"}})),
       ElementsAre(Anomaly::stale_read));
-  // Nobody knows, or nobody has looked: nothing is lost.
+  // Unknown commit status, or never read: nothing is lost.
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1]])"}, {kOk, R"([["r",1,[]]])"}})),
               IsEmpty());
   EXPECT_THAT(found_in(serial({{kOk, R"([["r",1,[]]])"}, {kOk, R"([["append",1,1]])"}})),
@@ -216,7 +216,7 @@ TEST(Event, IsWrittenAsItIsRead) {
             "3]]}\n");
 }
 
-/// What a serial run would leave, some of it rolled back.
+/// The history of a serial run, some of it rolled back.
 class Serial {
  public:
   explicit Serial(std::uint64_t seed) : random_(seed) {}
@@ -368,7 +368,7 @@ TEST_F(Mutated, WriteLost) {
   }
 }
 
-/// What was rolled back is seen by one, at the end of a list.
+/// One transaction sees a rolled-back element at the end of a list.
 TEST_F(Mutated, AbortedElementSeen) {
   for (std::size_t i = 0; i + 3 < events_.size(); ++i) {
     if (events_[i].type != EventType::fail) {

@@ -1,5 +1,5 @@
-// A process that runs random transactions is killed again and again: over all of its lives the
-// history is one of snapshots, and no acknowledged commit is lost.
+// Kills a process that runs random transactions again and again: over all of its lives the history
+// satisfies snapshot isolation, and no acknowledged commit is lost.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ void live_and_die(Mode mode, std::uint64_t seed) {
   EXPECT_TRUE(judge(options.json_file, Level::snapshot, verdict));
 }
 
-/// Rows that only scans of the index find: they are in a group that their keys are not in.
+/// Rows that only scans of the index find: the index has them in another group than their keys do.
 void plant_wrong_rows(const LivesOptions& options) {
   constexpr std::int64_t kGroups = 1;
   Database database = Database::open(options.directory, options.database);
@@ -58,7 +58,7 @@ void plant_wrong_rows(const LivesOptions& options) {
   database.close();
 }
 
-/// A few of many threads find them before they are killed; the last life does nothing that would.
+/// A few of many threads find them before the kill; the last life does nothing that would.
 TEST(HistoryKillTest, WrongRowEndsAllLives) {
   const TemporaryDirectory directory(palimpsest::test::memory_file_system());
   LivesOptions options;

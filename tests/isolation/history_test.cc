@@ -1,5 +1,5 @@
-// What the engine promises of each isolation level, on random transactions: more threads than
-// cores, memory for a few pages, and a checker that knows nothing of the engine.
+// The guarantees of each isolation level, on random transactions: more threads than cores, memory
+// for a few pages, and a checker that is independent of the engine.
 //
 // Databases follow each other, each with other options, for the time of PALIMPSEST_TEST_SECONDS,
 // and until there were PALIMPSEST_HISTORY_TRANSACTIONS, if that is set.
@@ -67,7 +67,7 @@ LivesOptions options_of(const Case& of, Random& random) {
       random.one_in(2) ? 0 : (std::uint64_t{256} << 10U) + random.below(256U << 10U);
   options.database.durability =
       random.one_in(3) ? Durability::synchronous : Durability::asynchronous;
-  // What is in the way of a bulk is there for long, or goes at once.
+  // A transaction that blocks a bulk stays long, or ends at once.
   options.database.definition_patience = std::chrono::milliseconds(20);
   options.workload = {
       .mode = of.mode,

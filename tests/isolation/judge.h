@@ -1,4 +1,4 @@
-// What a test says of a history in a file.
+// The verdict of a test on a history in a file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace palimpsest::isolation {
 
-/// Success if the level forbids nothing of it; else the file is kept, and named.
+/// Success if the level allows the history; otherwise keeps the file, and names it.
 [[nodiscard]] inline ::testing::AssertionResult judge(const std::string& file, Level level,
                                                       const Verdict& verdict) {
   if (verdict.findings.count_forbidden(level) == 0) {

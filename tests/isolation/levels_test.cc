@@ -1,5 +1,6 @@
-// What docs/guarantees.md says of the levels beside the anomalies: the table itself, mixed levels,
-// calls without a transaction, reading and changing in one step, cursors that take a transaction.
+// The statements of docs/guarantees.md about levels besides the anomalies: the table itself, mixed
+// levels, calls without a transaction, reading and changing in one step, cursors that take a
+// transaction.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using ::testing::ElementsAre;
 
 // The document
 
-/// The lines of the table that has this for its first one.
+/// The lines of the table that begins with this one.
 std::vector<std::string> table_of_document(const std::string& first) {
   std::vector<std::string> lines;
   std::ifstream document(PALIMPSEST_SOURCE_DIR "/docs/guarantees.md");

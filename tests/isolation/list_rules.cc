@@ -95,8 +95,8 @@ class ListRules {
     }
   }
 
-  /// What has committed and nobody has read comes after all that was read; in which order, only
-  /// time can say.
+  /// Committed elements that were never read come after all that were; only time determines their
+  /// order.
   void order_unread() {
     std::vector<Version> unread;
     for (const Write& write : writes_.all()) {
@@ -121,13 +121,13 @@ class ListRules {
     }
   }
 
-  /// Whoever has written or read the last version that was read comes before those.
+  /// The writer and the readers of the last version that was read come before those.
   void add_unread(TransactionNumber by, KeyNumber key, EdgeKind kind) {
     unread_->each_next({.key = key},
                        [&](const Version& next) { graph_.add(by, *next.by, kind, key); });
   }
 
-  /// Who has written an element that was read; says so if nobody should have read it.
+  /// The write of an element that was read; reports it if no transaction may read it.
   Write* judge(TransactionNumber reader, KeyNumber key, std::int64_t value) {
     Write* write = writes_.find(key, value);
     if (write == nullptr) {
@@ -177,7 +177,7 @@ class ListRules {
     }
   }
 
-  /// Says why a read is no beginning of the longest one.
+  /// Reports why a read is no prefix of the longest one.
   void explain(TransactionNumber by, KeyNumber key, List list) {
     std::vector<std::int64_t> sorted(list.begin(), list.end());
     std::ranges::sort(sorted);
@@ -223,12 +223,12 @@ class ListRules {
     }
   }
 
-  /// Whoever begins after a commit was acknowledged, or seen, sees it.
+  /// A transaction that begins after a commit was acknowledged, or seen, sees it.
   void check_acknowledged() {
     struct Acknowledged {
       KeyNumber key = 0;
       Moment there = 0;
-      std::uint32_t length = 0;  ///< that a list must have then
+      std::uint32_t length = 0;  ///< required length of a list then
       TransactionNumber by = 0;
     };
     std::vector<Acknowledged> all;
@@ -274,7 +274,7 @@ class ListRules {
   Writes writes_;
   RealTime time_;
   std::vector<Longest> longest_;
-  std::optional<VersionOrder> unread_;  ///< what has committed and is in no list
+  std::optional<VersionOrder> unread_;  ///< committed, and in no list
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// What must hold of lists that are appended to, and what depends on what.
+// The rules for lists that are appended to, and the dependencies that follow from them.
 //
-// The longest read of a key is the order of its versions; every other one is a beginning of it.
-// What has committed and is not in it comes after it. Whether one of unknown commit status has
-// committed is known by those who have read it (real_time.h); of one that nobody has read nothing
-// follows.
+// The longest read of a key is the order of its versions; every other read is a prefix of it.
+// Committed elements that are not in it come after it. A transaction of unknown commit status has
+// committed if certain other transactions have read its writes (real_time.h); without a reader
+// nothing follows.
 #pragma once
 
 #include "tests/isolation/anomaly.h"

@@ -71,7 +71,7 @@ struct Planted {
   return history_of(events);
 }
 
-/// What is found, whether it is forbidden or not.
+/// The anomalies found, forbidden or not.
 [[nodiscard]] inline std::set<Anomaly> found_in(const History& history,
                                                 Level level = Level::serializable) {
   const Verdict verdict = check_history(history, level);

@@ -1,5 +1,5 @@
-// Schedules at random: some transactions at mixed levels, bulks among them, take turns on few keys
-// and names, and a model that is told of everything says what each of them must see, which of its
+// Random schedules: some transactions at mixed levels, bulks among them, take turns on few keys and
+// names, and a model that is told of everything determines what each of them must see, which of its
 // writes may be done, and which conflicts have a reason.
 #include <gmock/gmock.h>
 
@@ -58,7 +58,7 @@ struct Open {
   int begun = 0;           ///< by the clock of commits
   State first{};           ///< what was committed then
   std::map<std::int64_t, std::optional<Item>> own{};
-  Places tried{};  ///< all that it has written to, or has failed to
+  Places tried{};  ///< all that it has written to, or has tried to
 };
 
 struct Write {
@@ -78,7 +78,7 @@ class RandomScheduleTest : public Schedule {
     }
     return seen;
   }
-  /// The places that a write changes: the row's, and names that come or go.
+  /// The items that a write changes: the row, and names that come or go.
   [[nodiscard]] static Places changed(const std::optional<Item>& before, const Write& write) {
     if (before == write.after) {
       return {};
@@ -185,7 +185,7 @@ class RandomScheduleTest : public Schedule {
       one.has_table = true;
     }
   }
-  /// A bulk that was kept from beginning by somebody who reads what was before the last one.
+  /// A bulk may fail to begin only while a reader sees the state before the last bulk.
   void judge_gate(const Open& one) {
     EXPECT_TRUE(one.is_bulk && !one.has_table);
     EXPECT_TRUE(any_other(one, [&](const Open& other) {
@@ -247,7 +247,7 @@ class RandomScheduleTest : public Schedule {
                        .begun = clock_,
                        .first = committed_});
       if (is_bulk) {
-        write_or_wait(one, random);  // later others are in its way
+        write_or_wait(one, random);  // transactions that begin later block it
       }
       return;
     }

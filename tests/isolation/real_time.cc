@@ -15,9 +15,9 @@ auto order_of(const Version* held) {
   return std::pair(held->there, held->by);
 }
 
-/// Versions of one key that are held: they are there before they are current for the last time.
-/// A version that comes and goes while one is held contradicts it, and so do two that are held at
-/// the same time.
+/// Versions of one key that are *held*: they are there before they are current for the last time. A
+/// version that comes and goes while another is held contradicts that one, and so do two that are
+/// held at the same time.
 class Held {
  public:
   explicit Held(std::span<const Version> of_key) {

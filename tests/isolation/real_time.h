@@ -1,15 +1,14 @@
-// What time says of a history: since when what was written is there for all, and which version of
-// a key comes before which.
+// What the order of events in time implies: from when on a write is visible to all, and which
+// version of a key comes before which.
 //
-// A transaction has committed if it said so, or if one that has committed read what it wrote. It
-// is there, all of it, when the first of these has ended: whoever begins later sees it. Of one of
-// unknown commit status that nobody has read nothing is known.
-// A version is there at the latest at one moment (its transaction is), and is the current one at
-// some time after another (its writer has begun, and so has everybody who has read it). So A comes
-// before B if A is there before B is current for sure; two versions that come before each other
-// have been seen as no register can be (Gibbons, Korach, Testing Shared Memories, SIAM J. Comput.
-// 1997: with values that are written once, time alone says no more of one key).
-// Every level promises this time, except `none`.
+// A transaction has committed if it reported so, or if a committed one has read its writes. All of
+// it is *there* when the first of these has ended: transactions that begin later see it. Nothing is
+// known of a transaction of unknown commit status that no other has read. A version is there at the
+// latest at one moment (its transaction is), and is *current* at some time after another (its
+// writer, and all of its readers, have begun). So A comes before B if A is there before B is
+// current for sure; two versions each of which comes before the other contradict a register
+// (Gibbons, Korach, Testing Shared Memories, SIAM J. Comput. 1997: with values that are written
+// once, time alone implies no more for one key). Every level promises this order, except `none`.
 // Thread-safety: made once, then read.
 #pragma once
 
@@ -24,7 +23,7 @@
 
 namespace palimpsest::isolation {
 
-/// An event's index and one: 0 is before all events.
+/// An event's index plus one: 0 is before all events.
 using Moment = std::uint64_t;
 inline constexpr Moment kNever = ~Moment{0};
 
@@ -38,7 +37,7 @@ class RealTime {
   [[nodiscard]] Moment begun(TransactionNumber transaction) const {
     return history_.at(transaction).begun + 1;
   }
-  /// From when on everybody sees it, at the latest.
+  /// The latest moment from which on all transactions see it.
   [[nodiscard]] Moment there(TransactionNumber transaction) const { return there_[transaction]; }
 
  private:
@@ -46,7 +45,7 @@ class RealTime {
   std::vector<Moment> there_;
 };
 
-/// Of a key, written by a transaction that has committed; or, by nobody, what was there before.
+/// A version of a key, written by a committed transaction, or the initial one without a writer.
 struct Version {
   KeyNumber key = 0;
   std::int64_t value = 0;
@@ -58,10 +57,10 @@ struct Version {
   [[nodiscard]] bool is_before(const Version& other) const { return there < other.current; }
 };
 
-/// Two versions that come before each other.
+/// Two versions each of which comes before the other.
 struct Contradiction {
-  Version read{};    ///< still, when the other one was there
-  Version missed{};  ///< with that
+  Version read{};    ///< still current when the other one was there
+  Version missed{};  ///< while it was there
 };
 
 class VersionOrder {
@@ -70,7 +69,7 @@ class VersionOrder {
 
   [[nodiscard]] const std::vector<Version>& all() const noexcept { return versions_; }
 
-  /// Those that come after it and after no other that does; some more, if that is simpler.
+  /// Versions that come after it and after no other that does; some more, if that is simpler.
   void each_next(const Version& version, FunctionRef<void(const Version&)> use) const;
   [[nodiscard]] std::vector<Contradiction> contradictions() const;
 

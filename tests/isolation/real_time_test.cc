@@ -1,5 +1,5 @@
-// What histories say of time: transactions whose commit status is known only by those who have read
-// what they wrote, writes that nobody reads, and registers, whose versions are ordered by time.
+// What histories imply about time: transactions whose commit status follows only from the reads of
+// their writes, writes that are never read, and registers, whose versions are ordered by time.
 
 #include "tests/isolation/real_time.h"
 
@@ -67,7 +67,7 @@ TEST(UnknownFate, NobodyHasReadIt) {
                                {kOk, R"([["r",1,null],["w",2,3]])"},
                                {kOk, R"([["r",1,null],["r",2,3]])"}})),
               IsEmpty());
-  // Only those have read it who have not committed.
+  // Only uncommitted transactions have read it.
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,2]])"},
                                {kFail, R"([["r",1,[1]]])"},
                                {kInfo, R"([["r",1,[1]]])"},
@@ -141,7 +141,7 @@ TEST(Register, StaleRead) {
               Contains(Anomaly::stale_read));
 }
 
-/// By time 2 comes before 1, because 1 is read last; who wrote 2 has read 1.
+/// By time 2 comes before 1, because 1 is read last; but the writer of 2 has read 1.
 TEST(Register, OrderOfTransactionsContradictsTime) {
   EXPECT_NE(check_history(serial({{kInfo, R"([["w",1,1]])"},
                                   {kOk, R"([["r",1,1],["w",1,2]])"},
@@ -165,7 +165,7 @@ TEST(Register, ConcurrentWritesMayComeInAnyOrder) {
   }
 }
 
-/// The order of versions is that of time, and who has read the older one has missed the newer.
+/// Versions are ordered by time, and the reader of the older one has missed the newer.
 TEST(Register, ReadSkewOfBlindWrites) {
   EXPECT_THAT(found_in(history_of({{kInvoke, 0, R"([["w",1,1]])"},
                                    {kOk, 0, R"([["w",1,1]])"},
@@ -176,7 +176,7 @@ TEST(Register, ReadSkewOfBlindWrites) {
               ElementsAre(Anomaly::g_single));
 }
 
-/// Registers that are written one after the other; then one read is made to find what it must not.
+/// Registers that are written one after the other; then changes one read to an impossible result.
 class PlantedInRegisters : public ::testing::Test {
  protected:
   static constexpr std::int64_t kKeys = 10;

@@ -16,7 +16,7 @@
 namespace palimpsest::isolation {
 namespace {
 
-/// A register that nobody has written.
+/// The value of a register before its first write.
 constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
 /// Most transactions that follow one version; under snapshot isolation it is one.
 constexpr std::ptrdiff_t kFollowersMax = 8;
@@ -45,7 +45,7 @@ class RegisterRules {
   }
 
  private:
-  /// A read of what others have written.
+  /// A read of another transaction's write.
   struct Read {
     KeyNumber key = 0;
     std::int64_t value = kNothing;
@@ -130,7 +130,7 @@ class RegisterRules {
     }
   }
 
-  /// What time says of the order of versions.
+  /// What time implies about the order of versions.
   void check_time() {
     std::ranges::sort(reads_, {}, order_of);
     const VersionOrder order(versions());
@@ -195,7 +195,7 @@ class RegisterRules {
   Writes writes_;
   RealTime time_;
   std::vector<Read> reads_;
-  std::vector<Read> followers_;  ///< who has read a version and written the next
+  std::vector<Read> followers_;  ///< readers of a version that have written the next
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-// What must hold of registers, and what depends on what.
+// The rules for registers, and the dependencies that follow from them.
 //
-// Values are written once and never removed. What is known of the order of a register's versions:
-// nothing comes first; who has read one and then writes makes a later one; and time (real_time.h):
-// what was there when the writer of another version, or one that has read it, began, comes before
-// that one. Of two blind writes at the same time that nobody tells apart either may be the later
-// one, so that a cycle that needs their order is not found.
+// Values are written once and never removed. Known about the order of a register's versions: the
+// empty one is first; a transaction that reads a version and then writes makes a later one; and
+// time (real_time.h): a version that was there when the writer of another version, or a reader of
+// that one, began, comes before that one. Of two concurrent blind writes that no read distinguishes
+// either may be the later one, so that a cycle that needs their order is not found.
 #pragma once
 
 #include "tests/isolation/anomaly.h"

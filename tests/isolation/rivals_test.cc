@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 
 class RivalsTest : public Schedule {
  protected:
-  /// Of a write over something that another has committed since this one began.
+  /// The outcome of a write over a change that another transaction has committed since this one
+  /// began.
   [[nodiscard]] OutcomeKind too_late_or(OutcomeKind otherwise) const {
     return has_snapshots() ? conflict : otherwise;
   }

@@ -163,18 +163,18 @@ ItemTable::ItemTable(const Setting& setting)
   transaction.commit();
 }
 
-/// Which pages go is partly chance: now and then one stays.
+/// Which pages are evicted is partly chance: now and then one stays.
 ItemTable::~ItemTable() {
   if (setting_.pages == Pages::evicted) {
     EXPECT_GE(steps_with_reads_ + 1, steps_ - steps_ / 10) << "pages had stayed in memory";
   }
 }
 
-/// The others are changed, not read: clean pages go before dirty ones; in `none`, which leaves no
-/// versions. They are those of other tables: a bulk has its own to itself. Of two in turn: a parent
-/// whose pages are walked offers enough of them to whoever looks for victims there, so that those
-/// of a parent that is looked at next may stay for as long. While the one is walked the other's
-/// root goes, and comes back somewhere else.
+/// Changes rows of other tables rather than read them, because clean pages are evicted before dirty
+/// ones; at level `none`, which leaves no versions; in other tables, because a bulk has its own
+/// table to itself. Two tables take turns: a parent whose pages are walked offers the reclaimer
+/// enough victims, so that the pages of a parent that is visited later may stay for as long. During
+/// the walk of one table the other's root is evicted, and later gets another frame.
 void ItemTable::evict() {
   Transaction transaction = database_.begin({.isolation = Isolation::none});
   for (int round = 0; round < 2; ++round) {

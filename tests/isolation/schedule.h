@@ -6,11 +6,11 @@
 //   happened = two.value(x()) == 11;
 //   documented(kAbortedRead, happened);
 //
-// Every schedule runs at each level, with all pages in memory and with none (every step begins with
-// changes of so many rows of other tables that no page of the items is left in memory; that pages
-// are read again is counted), and with the parts of both items and both transactions exchanged.
-// Some run with one of the two transactions being a bulk, at the same level.
-// Whatever is read is read in every way there is, and all must agree.
+// Every schedule runs at each level, with all pages in memory and with none (every step begins by
+// changing so many rows of other tables that no page of the items stays in memory; the reads of
+// pages are counted), and with the parts of both items and both transactions exchanged. Some run
+// with one of the two transactions being a bulk, at the same level. Every read is made by all
+// available calls, and all must agree.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ struct Setting {
 void PrintTo(const Setting& setting, std::ostream* out);
 /// Without bulks.
 [[nodiscard]] std::vector<Setting> all_settings();
-/// And with them, but for those both exchanged and evicted.
+/// Also with bulks, except those both exchanged and evicted.
 [[nodiscard]] std::vector<Setting> all_settings_and_bulks();
 
 struct Item {
@@ -64,11 +64,11 @@ struct Item {
 using Items = std::vector<Item>;
 
 /// The table: "by_name" is unique, "by_value" is not. At first it has (1, "n1", 10), (2, "n2", 20),
-/// and behind them rows that no schedule speaks of. Others are like it, but for the first two.
+/// and behind them rows that no schedule uses. The other tables are like it, without the first two.
 class ItemTable {
  public:
   static constexpr std::int64_t kOthers = 1000;  ///< first id, and first value, of those rows
-  static constexpr const char* kNamesEnd = "z";  ///< their names are not below
+  static constexpr const char* kNamesEnd = "z";  ///< lower bound of their names
 
   explicit ItemTable(const Setting& setting);
   ~ItemTable();
@@ -80,7 +80,7 @@ class ItemTable {
   [[nodiscard]] const Index& by_name() const noexcept { return by_name_; }
   [[nodiscard]] const Index& by_value() const noexcept { return by_value_; }
 
-  /// One step of a schedule: a call that looks at items.
+  /// One step of a schedule: a call on items.
   template <class Call>
   auto step(const Call& call) {
     if (setting_.pages == Pages::evicted) {
@@ -112,7 +112,7 @@ class ItemTable {
   Index by_value_;
 };
 
-/// One transaction of a schedule, or nobody's: calls without a transaction.
+/// One transaction of a schedule, or none: calls without a transaction.
 class Actor {
  public:
   Actor(ItemTable& items, Transaction transaction)
@@ -121,7 +121,7 @@ class Actor {
 
   [[nodiscard]] OutcomeKind insert(std::int64_t id, const std::string& name, std::int64_t value,
                                    const std::string& note = "");
-  /// Changes the value, and so its place in an index.
+  /// Changes the value, and so the row's position in an index.
   [[nodiscard]] OutcomeKind put(std::int64_t id, std::int64_t value);
   [[nodiscard]] OutcomeKind rename(std::int64_t id, const std::string& name);
   [[nodiscard]] OutcomeKind set_note(std::int64_t id, const std::string& note);
@@ -134,7 +134,7 @@ class Actor {
   [[nodiscard]] std::optional<std::int64_t> id_of_name(const std::string& name);
   /// All items, by id.
   [[nodiscard]] Items all();
-  /// The ids of the items whose value divides by so much.
+  /// The ids of the items whose value is a multiple of so much.
   [[nodiscard]] std::vector<std::int64_t> ids_with_multiples_of(std::int64_t divisor);
   [[nodiscard]] Cursor cursor(const Range& range);
   [[nodiscard]] Cursor cursor_by_value(const Range& range);
@@ -159,7 +159,7 @@ class Actor {
   std::optional<Transaction> transaction_{};
 };
 
-/// What a cursor shows from where it stands to its end.
+/// The items from the cursor's position to its end.
 [[nodiscard]] Items rest_of(Cursor& cursor);
 
 class Schedule : public ::testing::TestWithParam<Setting> {
@@ -172,7 +172,7 @@ class Schedule : public ::testing::TestWithParam<Setting> {
   }
   [[nodiscard]] std::int64_t x() const { return GetParam().exchanged ? 2 : 1; }
   [[nodiscard]] std::int64_t y() const { return GetParam().exchanged ? 1 : 2; }
-  /// Of x and y at first.
+  /// The initial values of x and y.
   [[nodiscard]] std::int64_t x_before() const { return 10 * x(); }
   [[nodiscard]] std::int64_t y_before() const { return 10 * y(); }
 
@@ -183,17 +183,18 @@ class Schedule : public ::testing::TestWithParam<Setting> {
   [[nodiscard]] Actor begin_first() { return begin(level(), GetParam().bulk == Bulk::first); }
   [[nodiscard]] Actor begin_second() { return begin(level(), GetParam().bulk == Bulk::second); }
   [[nodiscard]] bool is_any_bulk() const { return GetParam().bulk != Bulk::neither; }
-  /// Of the second one's write to anything of the table after the first one has committed: a bulk
-  /// has the whole table, or nothing of it.
+  /// Whether the second one's writes to the table conflict after the first one has committed: a
+  /// bulk has the whole table, or nothing of it.
   [[nodiscard]] bool is_too_late_for_bulk() const {
     return GetParam().bulk == Bulk::second && has_snapshots();
   }
   [[nodiscard]] Actor nobody() { return Actor(items_); }
 
-  /// Of a write to what the first one has changed and committed. If that was a bulk, the engine has
-  /// to notice that everybody sees it before `none`, which leaves no versions, can write there.
+  /// The outcome of a write over a committed change of the first one. If that was a bulk, the
+  /// engine must first notice that all snapshots see it before `none`, which leaves no versions,
+  /// can write there.
   [[nodiscard]] OutcomeKind over_the_first(FunctionRef<OutcomeKind()> write) const;
-  /// Whether it has happened must be what the documents say of this level.
+  /// Expects that it has happened exactly if the documents allow it at this level.
   void documented(const Anomaly& anomaly, bool happened) const;
 
   ItemTable items_{GetParam()};

@@ -1,6 +1,6 @@
-// Several serializable transactions take turns at random, beside some of other levels. Those that
-// have committed are done again one after the other, in the order of their commits, by a model:
-// each call has to show what it showed. And one is refused exactly if it must be.
+// Several serializable transactions take turns at random, beside some of other levels. A model
+// repeats the committed ones one after the other, in the order of their commits: each call has to
+// return the same again. And a transaction is refused exactly if it must be.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,14 +39,14 @@ struct Stored {
 using State = std::map<std::int64_t, Stored>;
 using Shown = std::vector<std::pair<std::int64_t, Stored>>;
 
-/// A row that a change has taken away, or has left, at least for a while.
+/// A row that a change has removed, or has left, at least for a while.
 struct Touched {
   std::int64_t id = 0;
   Stored row;
 };
 
-/// What a call has shown, how to find that in a state, and which rows, as they were or came to be,
-/// it may have been about.
+/// The result of a call, how to compute it from a state, and which rows, before or after a change,
+/// it may depend on.
 struct Seen {
   Shown shown;
   std::function<Shown(const State&)> again;
@@ -99,7 +99,7 @@ class SerialActor {
     return static_cast<std::int64_t>(random.below(kValues));
   }
   static std::string any_note(Random& random) {
-    static std::uint64_t number = 0;  // no two alike
+    static std::uint64_t number = 0;  // all different
     std::string note = std::to_string(++number);
     note.resize(random.one_in(8) ? 3000 : note.size() + random.below(40), '.');
     return note;
@@ -148,7 +148,7 @@ class SerialActor {
     EXPECT_EQ(one.shown, one.again(own_)) << "of its own snapshot and changes";
     seen.emplace_back(std::move(one), own_);
   }
-  /// Only whether it is there, of a write that was not done, or all of it.
+  /// The whole row, or only whether it exists, for a write that was not done.
   void note_point(std::int64_t id, Shown shown) {
     note({.shown = std::move(shown),
           .again =
@@ -291,7 +291,7 @@ class SerialOrder : public ::testing::Test {
       after ? void(committed_[id] = *after) : void(committed_.erase(id));
     }
   }
-  /// In place of its snapshot, what has been committed by now; above that its own changes.
+  /// Replaces its snapshot by what has been committed by now, below its own changes.
   void expect_serial(const SerialActor& actor) {
     for (const auto& [seen, own] : actor.seen) {
       State state = committed_;

@@ -1,5 +1,5 @@
-// Commits of serializable transactions that meet each other, and others, at every point between
-// their first check and their end.
+// Commits of serializable transactions that meet each other, and other commits, at every point
+// between their first validation and their end.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -43,8 +43,8 @@ class SerializableCommits : public Serializable {
   }
 };
 
-/// Two that have each read what the other one changes meet behind their first checks, and once more
-/// at this point of their commits. Exactly one may stand.
+/// Two that have each read what the other one changes meet after their first validation, and again
+/// at this point of their commits. Exactly one may commit.
 class Skew : public SerializableCommits, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(Skew, OneOfTwoCommits) {
@@ -72,8 +72,8 @@ INSTANTIATE_TEST_SUITE_P(Points, Skew,
                            return std::string(point.substr(point.rfind('.') + 1));
                          });
 
-// The first one has drawn its date, and not said so yet, when the other one, of a larger date,
-// comes to its second check: that has to wait for it.
+// The first one has drawn its date, and not published it yet, when the other one, with a larger
+// date, comes to its second validation: that has to wait for it.
 TEST_F(SerializableCommits, WhoIsAboutToHaveASmallerDateIsWaitedFor) {
   std::array<Transaction, 2> both = skewed();
   std::atomic<int> begun = 0;
@@ -83,7 +83,7 @@ TEST_F(SerializableCommits, WhoIsAboutToHaveASmallerDateIsWaitedFor) {
   std::thread second;
   const auto commit = [&](Transaction& in) { committed += error_of([&] { in.commit(); }) ? 0 : 1; };
   const SyncHook waits("txn.validation.waiting", [&] { is_waited_for.store(true); });
-  const SyncHook checked("txn.commit.begun", [&] {  // each has passed its first check
+  const SyncHook checked("txn.commit.begun", [&] {  // each has passed its first validation
     if (begun.fetch_add(1) == 0) {
       second = std::thread([&] { commit(both[1]); });
       wait_for([&] { return begun.load() == 2; });
@@ -102,8 +102,8 @@ TEST_F(SerializableCommits, WhoIsAboutToHaveASmallerDateIsWaitedFor) {
   EXPECT_TRUE(is_waited_for.load());
 }
 
-// A definition that has committed is found by others a moment later. Trees for it are made before,
-// by commits that are in nobody's way.
+// Other transactions find a committed definition only a moment later. The commits that make trees
+// for it before conflict with no transaction.
 TEST_F(SerializableCommits, DefinitionsThatAreNotFoundYetAreInTheWay) {
   std::optional<Transaction> later;
   std::optional<ErrorCode> at_once;
@@ -127,7 +127,7 @@ TEST_F(SerializableCommits, DefinitionsThatAreNotFoundYetAreInTheWay) {
   EXPECT_EQ(error_of([&] { later->commit(); }), ErrorCode::not_serializable);
 }
 
-// One commits between the other one's checks, with everything that this may mean for its versions.
+// A transaction commits between the other one's validations, with every effect on its versions.
 TEST_F(SerializableCommits, WhatCommitsBetweenTheChecksIsFound) {
   Transaction in = items_.begin();
   EXPECT_EQ(value(in, 2), 2);
@@ -142,7 +142,7 @@ TEST_F(SerializableCommits, WhatCommitsBetweenTheChecksIsFound) {
   EXPECT_TRUE(done);
 }
 
-// A reader that needs to know waits until it is decided.
+// A reader that depends on the outcome waits for the decision.
 TEST_F(SerializableCommits, ReadersWaitForTheSecondCheck) {
   Transaction in = items_.begin();
   EXPECT_EQ(value(in, 2), 2);
@@ -163,7 +163,7 @@ TEST_F(SerializableCommits, ReadersWaitForTheSecondCheck) {
   EXPECT_EQ(seen, 7);
 }
 
-// The versions that would show it have gone by the time of the second check.
+// The versions that would show it are freed before the second validation.
 TEST_F(SerializableCommits, ASnapshotThatWasGivenUpIsNotChecked) {
   const auto write_all = [&](char letter) {
     const std::string note(900, letter);
@@ -183,7 +183,7 @@ TEST_F(SerializableCommits, ASnapshotThatWasGivenUpIsNotChecked) {
   const SyncHook hook("txn.commit.begun", [&] {
     if (!std::exchange(is_other, true)) {
       write_all('b');                 // more than version_bytes_max
-      for (int i = 0; i < 50; ++i) {  // each has some of what is not needed any more collected
+      for (int i = 0; i < 50; ++i) {  // each collects some of the versions not needed any more
         items_.table->update({3}, {{"value", i}}).require();
       }
     }

@@ -1,5 +1,5 @@
-// What a serializable transaction counts as having read, call by call: one transaction reads in
-// some way, another one changes something and commits, and the first one changes something else. It
+// What counts as read by a serializable transaction, call by call: one transaction reads in some
+// way, another one changes something and commits, and the first one changes something else. It
 // commits exactly if what it has read has not changed.
 #include <gtest/gtest.h>
 
@@ -33,19 +33,19 @@ constexpr std::int64_t kItems = 40;
 constexpr std::int64_t kOwn =
     1000;  ///< the row that the reader changes itself, which it does not read
 
-/// A change, by what it may be met.
+/// Changes that may affect a read.
 enum class What : std::uint8_t {
   row_5 = 0,     ///< its note
   value_5,       ///< of row 5: 50 becomes 55
   value_5_away,  ///< of row 5: 50 becomes 999
   row_5_erased,
-  row_5_and_back,  ///< erased, and put in again as it was
-  new_6,           ///< which there was not
-  new_6_gone,      ///< put in, and erased by another one
+  row_5_and_back,  ///< erased, and inserted again unchanged
+  new_6,           ///< that did not exist
+  new_6_gone,      ///< inserted, and erased by another one
   row_9,
   row_5_renamed,
   nothing,
-  new_last,  ///< behind all others, in each order
+  new_last,  ///< behind all rows, in each order
 };
 constexpr std::size_t kChanges = 11;
 
@@ -83,7 +83,7 @@ void make(SerializableItems& items, What what) {
 struct Case {
   const char* name;
   Read read;
-  /// By which changes it is met: for each What in turn, 'x'; '?' if either will do.
+  /// Which changes affect it: for each What in turn, 'x'; '?' if either will do.
   const char* met;
 };
 
@@ -287,7 +287,7 @@ class ReadsOfSerializable : public ::testing::TestWithParam<std::size_t> {
   [[nodiscard]] static const Case& of() { return cases()[GetParam()]; }
 };
 
-/// Whether the reader has committed, with what it has changed.
+/// Whether the reader has committed, with its own change.
 bool commits(SerializableItems& items, const Case& one, What what) {
   Transaction in = items.begin();
   one.read(items, in);
@@ -363,7 +363,7 @@ TEST_F(Serializable, WhoHasReadOnlyWhatHeChangedCommits) {
   in.commit();
 }
 
-// A call that was not done gives its rows up; what its caller has seen of them counts as read.
+// A call that was not done releases its rows; those that its caller has seen count as read.
 TEST_F(Serializable, WhatACallHasShownThatWasNotDoneWasRead) {
   const std::array<Value, 2> ids{1, 77};
   const std::array keys{Key({&ids[0], 1}), Key({&ids[1], 1})};
@@ -448,7 +448,7 @@ TEST_F(Serializable, IsNoBulk) {
   EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::not_serializable);
 }
 
-// It is rolled back, and its pages are given back: of rows that have pages of their own.
+// A refused transaction is rolled back, and its pages are freed: for rows with pages of their own.
 TEST_F(Serializable, WhatWasRefusedLeavesNothing) {
   const std::string text(15'000, 't');
   items_.table->update({1}, {{"note", text}}).require();
@@ -464,7 +464,7 @@ TEST_F(Serializable, WhatWasRefusedLeavesNothing) {
   }
 }
 
-// Whoever branched on there being no such table has read nothing else.
+// A transaction that only found that the table does not exist has read that.
 TEST_F(Serializable, WhoHasReadNothingIsAskedForDefinitions) {
   Transaction in = items_.begin();
   EXPECT_FALSE(items_.database.find_table("other"));

@@ -1,6 +1,6 @@
-// Rules that hold of several rows together, in a database much larger than its memory, kept by more
-// threads than processors, each of which reads before it writes: at `snapshot` they would be broken
-// within moments.
+// Invariants of several rows together, in a database much larger than its memory, maintained by
+// more threads than processors, each of which reads before it writes: at `snapshot` they would be
+// violated within moments.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -27,8 +27,8 @@ constexpr std::int64_t kGroupMost = 3;
 constexpr std::int64_t kGroupIds = 1000;  ///< ids of a group
 constexpr std::size_t kThreads = 8;
 
-/// Items 2n and 2n + 1 are a pair, whose values are together not below 0. Groups have their ids
-/// from kGroupIds on, and at most so many rows.
+/// Items 2n and 2n + 1 are a pair, whose sum is not below 0. Groups have their ids from kGroupIds
+/// on, and a maximum number of rows.
 class Rules : public ::testing::Test {
  protected:
   Rules() {
@@ -60,7 +60,7 @@ class Rules : public ::testing::Test {
     return rows;
   }
 
-  /// Takes from one of a pair, or gives.
+  /// Takes from one item of a pair, or adds to it.
   void withdraw(Transaction& in, Random& random) {
     const auto id = static_cast<std::int64_t>(random.below(2 * kPairs));
     const std::int64_t own = value(in, id);
@@ -68,7 +68,7 @@ class Rules : public ::testing::Test {
     const std::int64_t change = own + value(in, id ^ 1) >= wanted ? -wanted : 15;
     items_.table->update(in, {id}, {{"value", own + change}}).require();
   }
-  /// Puts a row into a group that has room, or takes one out.
+  /// Inserts a row into a group that is not full, or erases one.
   void join_or_leave(Transaction& in, Random& random) {
     const auto group = static_cast<std::int64_t>(random.below(kGroups));
     const std::int64_t id =
@@ -90,7 +90,7 @@ class Rules : public ::testing::Test {
       EXPECT_LE(rows_in(in, group), kGroupMost) << group;
     }
   }
-  /// One transaction; whether it has committed.
+  /// One transaction; returns whether it has committed.
   [[nodiscard]] bool attempt(Random& random) {
     try {
       Transaction in = items_.begin();

@@ -1,4 +1,4 @@
-// How an anomaly about one version of a key is told: by whom it was written, and whom it touches.
+// Describes an anomaly of one version of a key: its writer, and the transactions it affects.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// What is seen while others go on: by cursors that were opened before, by an index whose columns
-// change, of large values that are replaced, of indexes that are new; and of the own changes.
+// Visibility of concurrent changes: for cursors that were opened before, for an index whose columns
+// change, of large values that are replaced, of indexes that are new; and of a transaction's own
+// changes.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -21,7 +22,7 @@ class ViewTest : public Schedule {
       items_.table().insert({id, name, 10 * id, "", 0}).require();
     }
   }
-  /// While a cursor stands on the first row: rows behind it change, go and come.
+  /// While a cursor stands on the first row, changes, erases and inserts rows behind it.
   void change_behind() {
     Actor writer = begin_first();
     ASSERT_EQ(writer.put(5, 55), done);
@@ -29,11 +30,11 @@ class ViewTest : public Schedule {
     ASSERT_EQ(writer.insert(9, "n9", 90), done);
     writer.commit();
   }
-  /// Of what the first one does.
+  /// Whether changes of the first one are visible at once.
   [[nodiscard]] bool is_seen_at_once() const {
     return is(Isolation::none) && GetParam().bulk != Bulk::first;
   }
-  /// What a bulk has replaced, and somebody still sees: no writer may come before he has ended.
+  /// While `old` sees a value that a bulk has replaced, no writer may change the row.
   void expect_kept_for(Actor& old) {
     EXPECT_EQ(nobody().erase(x()), conflict) << "nobody else could keep the large value";
     Actor next = begin_first();
@@ -124,7 +125,7 @@ TEST_P(ViewTest, CursorSeesNothingUncommitted) {
 
 TEST_P(ViewTest, OrderOfAnIndexIsThatOfWhatIsSeen) {
   auto [writer, reader] = begin_two();
-  for (std::int64_t id = 1; id <= 8; ++id) {  // the other way round
+  for (std::int64_t id = 1; id <= 8; ++id) {  // in reverse
     ASSERT_EQ(writer.put(id, 100 - 10 * id), done);
     const Items seen = reader.all();  // compares every order
     EXPECT_EQ(seen.size(), 8U);

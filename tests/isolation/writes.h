@@ -1,4 +1,4 @@
-// All that transactions have written, found by key and value.
+// All writes of transactions, found by key and value.
 //
 // A value is written to a key once. Thread-safety: none.
 #pragma once

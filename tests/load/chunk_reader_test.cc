@@ -1,5 +1,5 @@
-// Files cut into chunks: the same records whatever the size of the chunks; compressed files;
-// what is refused.
+// Files cut into chunks: the same records for any size of the chunks; compressed files; what is
+// refused.
 #include "tools/load/chunk_reader.h"
 
 #include <gmock/gmock.h>
@@ -170,8 +170,8 @@ std::string rest_of(ChunkReader& reader) {
   return text;
 }
 
-/// Reads the first file and so many chunks of the second: what is left can be read by another
-/// reader, whose chunks are as long as a load's are at first.
+/// Reads the first file and so many chunks of the second: another reader, with the initial chunk
+/// length of a load, can read the rest.
 void check_going_on(const std::vector<std::string>& paths, std::size_t sample_bytes,
                     std::size_t limit, std::size_t chunks) {
   Dialect dialect = Dialect::of(Format::csv);
@@ -298,7 +298,7 @@ TEST(ChunkReaderTest, DamagedFiles) {
             ErrorCode::invalid_argument);
 }
 
-/// Its records, or why its header is none.
+/// Its records, or why its header is invalid.
 std::vector<std::string> outcome_of(const Dialect& dialect, std::string_view text,
                                     std::size_t chunk_bytes, Header header) {
   const TableText table = parse_schema("a varchar primary key, b varchar null", "t");

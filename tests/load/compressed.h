@@ -1,4 +1,4 @@
-// Texts as files of gzip and zstd, for tests of what reads them.
+// Texts as files of gzip and zstd, for tests of readers.
 #pragma once
 
 #include <gtest/gtest.h>

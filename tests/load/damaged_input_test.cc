@@ -1,5 +1,5 @@
-// Loads of compressed files that are damaged: the file is to blame, and not the records that damage
-// has made wrong.
+// Loads of damaged compressed files: the error names the file, not the records that the damage has
+// made wrong.
 #include <gmock/gmock.h>
 
 #include <string>

@@ -1,4 +1,5 @@
-// Databases whose log lies elsewhere: found where it is said to be, and not taken for none.
+// Databases whose log is in another directory: found in the named one, and not mistaken for a
+// missing log.
 #include "tools/load/database_place.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Limits for bad records, and the files that they go to.
+// Limits for bad records, and the files that collect them.
 #include "tools/load/fault_report.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(FaultReportTest, Limits) {
   }
 }
 
-// Of a load that is resumed: all that it may show has been shown by the one before.
+// In a resumed load, the earlier load has already shown as many faults as may be shown.
 TEST(FaultReportTest, TheFirstOneIsKnownIfNoneIsShown) {
   const SavedFaults saved{.by_kind = {20, 0, 0, 0, 0}};
   FaultReport quiet({.shown_max = 0});

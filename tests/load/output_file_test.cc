@@ -1,4 +1,4 @@
-// A file that is written anew: all of it, or as it was; what links and pipes lead to.
+// A file that is rewritten: completely, or not at all; the targets of links and pipes.
 #include "tools/load/output_file.h"
 
 #include <fcntl.h>

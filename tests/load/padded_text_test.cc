@@ -12,7 +12,7 @@ TEST(PaddedText, OfEveryWidthAndSize) {
       "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.,abcdefghij";
   for (std::size_t width = 1; width <= letters.size(); ++width) {
     for (std::size_t size = 1; size <= width; ++size) {
-      // What is behind the text is none of it, and nothing behind the width is written.
+      // Bytes behind the text are not part of it, and nothing beyond the width is written.
       const std::string memory = letters.substr(0, size) + std::string(kPaddedBytesMax, '#');
       std::string into(width + 1, '!');
       ASSERT_TRUE(pad({memory.data(), size}, {into.data(), width}));

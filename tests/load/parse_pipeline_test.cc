@@ -1,4 +1,4 @@
-// Parsing with threads: the order of the input, errors in their turn, stopping early.
+// Parsing with threads: the order of the input, errors in that order, stopping early.
 #include "tools/load/parse_pipeline.h"
 
 #include <fmt/format.h>

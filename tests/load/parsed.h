@@ -1,4 +1,4 @@
-// Text through a parser, in chunks of any size, for tests of what reads it.
+// Runs text through a parser, in chunks of any size, for tests of readers.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace palimpsest::load::test {
 
-/// A file with that text, as long as it lives.
+/// A file with that text, as long as the object lives.
 class TextFile {
  public:
   explicit TextFile(std::string_view text, const std::string& name = "input")
@@ -51,7 +51,7 @@ class RowTexts : public RowCoder {
   std::string text_{};
 };
 
-/// What a file came to: a line for each record, "(1, \"Ada\", null)" or the fault's text.
+/// The result of a file: a line for each record, "(1, \"Ada\", null)" or the fault's text.
 inline std::vector<std::string> parsed(const TableText& table, const Dialect& dialect,
                                        std::string_view text,
                                        std::size_t chunk_bytes = ChunkReader::kChunkBytes,

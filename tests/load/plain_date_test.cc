@@ -1,4 +1,4 @@
-// Dates read all bytes at once are those that Date::parse() reads.
+// Reading a date's bytes all at once equals Date::parse().
 #include "tools/load/plain_date.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ TEST(PlainDate, EveryDayOfTheYears0To9999) {
   const Date last = *Date::parse("9999-12-31");
   for (std::int32_t day = Date::parse("0000-01-01")->days_since_1970();
        day <= last.days_since_1970(); ++day) {
-    // All days where centuries begin and end, and some of the others.
+    // All days where centuries begin and end, and some between.
     const bool is_near = day % 36'524 < 900 || day % 7 == 0;
     if (is_near) {
       ASSERT_EQ(plain_date(Date(day).text()), Date(day)) << Date(day).text();

@@ -43,7 +43,7 @@ void expect_found(const std::optional<PlainNumber>& found, const std::string& te
   }
 }
 
-/// Of up to 16 bytes; if they are many, with a point among the last eight or without one.
+/// Of up to 16 bytes; if there are many, with a point among the last eight or without one.
 bool may_be_padded(std::string_view text) {
   const std::size_t point = std::min(text.find('.'), text.size());
   return text.size() <= 8 || (text.size() <= 16 && text.size() - point <= 8);

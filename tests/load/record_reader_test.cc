@@ -1,5 +1,5 @@
-// Delimited text: which records and fields there are, what is wrong with them, and that it does not
-// matter where the text is cut.
+// Delimited text: its records and fields, their faults, and independence from the positions of the
+// cuts.
 #include "tools/load/record_reader.h"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ TEST(RecordReaderTest, CountsLines) {
   EXPECT_EQ(reader.lines(), 4U);
 }
 
-/// Text of few bytes, so that they meet in all ways.
+/// Text of few different bytes, so that all combinations occur.
 std::string random_text(Random& random) {
   constexpr std::string_view kBytes = "ab,,\"\"\"\\#\r\n\n";
   std::string text(random.below(200), ' ');
@@ -128,7 +128,7 @@ std::string random_text(Random& random) {
   return text;
 }
 
-/// What records without quotes are, a byte at a time.
+/// The expected records without quotes, a byte at a time.
 Records plain_records(std::string_view text) {
   Records records;
   while (!text.empty()) {
@@ -157,7 +157,7 @@ TEST(RecordReaderTest, PlainRecordsOfEveryShape) {
   }
 }
 
-// Where something is in quotes, or escaped, what came before it in the record stays as it was.
+// A quoted or escaped part does not change the record's fields before it.
 TEST(RecordReaderTest, PlainFieldsBeforeOthers) {
   EXPECT_THAT(read(kCsv, "a,bc,\"d,\"\"e\",f\ng,h\n"), ElementsAre("a|bc|'d,\"e'|f", "g|h"));
   const std::string many(70, 'x');
@@ -185,7 +185,7 @@ Dialect random_dialect(Random& random) {
   return dialect;
 }
 
-/// Records with where they are, and all that is known of their fields.
+/// Records with their positions, and everything known about their fields.
 struct ReadWith {
   std::vector<std::string> records{};
   std::uint64_t plain = 0;
@@ -225,7 +225,7 @@ ReadWith read_with(const Dialect& dialect, std::string_view text, std::size_t pl
   return read;
 }
 
-// Whatever is plain is read as all other records are.
+// Plain records are read like all other records.
 TEST(RecordReaderTest, PlainRecordsAmongOthers) {
   Random random(palimpsest::test::seed());
   std::uint64_t plain = 0;

@@ -1,4 +1,4 @@
-// What a load leaves for another one: there and back, damaged, removed.
+// The files that a load leaves for a later one: written and read, damaged, removed.
 #include "tools/load/resume_files.h"
 
 #include <gmock/gmock.h>

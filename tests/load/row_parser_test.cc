@@ -1,4 +1,4 @@
-// Records as rows of a table: nulls, columns in any order, JSON, and what is wrong, with its place.
+// Records as rows of a table: nulls, columns in any order, JSON, and faults with their positions.
 #include "tools/load/row_parser.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Schemas chosen by a sample: exact types, nulls, keys.
+// Schemas guessed from a sample: exact types, nulls, keys.
 #include "tools/load/schema_guess.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Tables as text: what is read, what is printed, and where errors are said to be.
+// Tables as text: reading, printing, and the reported positions of errors.
 #include "tools/load/schema_text.h"
 
 #include <gmock/gmock.h>

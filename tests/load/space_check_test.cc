@@ -1,4 +1,4 @@
-// Room on the disk, judged before rows are sorted.
+// The check of disk space before rows are sorted.
 #include "tools/load/space_check.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The places of special bytes, beside a walk over all bytes.
+// The positions of special bytes, compared with a walk over all bytes.
 #include "tools/load/special_bytes.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,4 @@
-// Rows that are written from texts, and those that are made of Values, are the same rows; and so
-// are the faults of those that are none.
+// Rows made from texts equal rows made of Values, and so do the faults of invalid ones.
 #include "tools/load/text_row.h"
 
 #include <fmt/format.h>
@@ -23,7 +22,7 @@ namespace {
 
 enum class By : std::uint8_t { texts = 1, values };
 
-/// Rows as a table has them.
+/// Rows in a table's encoding.
 class Encoder : public RowCoder {
  public:
   Encoder(const TableSchema& table, By by) : table_(table), rows_(table), keys_(table), by_(by) {}
@@ -46,7 +45,7 @@ class Encoder : public RowCoder {
   std::string row_{};
 };
 
-/// What each record came to.
+/// The result of each record.
 std::vector<std::string> parsed(const TableSchema& table, const Dialect& dialect,
                                 const ColumnPlan& plan, std::string_view text, By by) {
   Chunk chunk{.bytes = text.size(), .is_first = true, .is_last = true};
@@ -69,7 +68,7 @@ std::vector<std::string> parsed(const TableSchema& table, const Dialect& dialect
 
 class TextRowTest : public ::testing::Test {
  protected:
-  /// What may stand in a column of any type, and often in one of this type.
+  /// A text for a column of any type, often of this one.
   std::string field(const DataType& type) {
     switch (random_.below(12)) {
       case 0: return "";
@@ -146,7 +145,7 @@ TEST_F(TextRowTest, AreTheSameAsThoseOfValues) {
     const ColumnPlan plan = any_plan(table.table);
     std::string text;
     for (int record = 0; record < 50; ++record) {
-      // Most fields are in order, or no record would have no fault.
+      // Most fields are valid, or no record would be without a fault.
       for (std::size_t i = 0; i < plan.columns.size(); ++i) {
         const std::size_t column = plan.columns[i] == ColumnPlan::kIgnored ? 22 : plan.columns[i];
         const DataType& type = table.table.columns[column].type;

@@ -1,10 +1,10 @@
 // Many threads on one tree in a pool of a few dozen frames: splits, merges, evictions, scans and
 // flushes meet all the time, and every value read is checked.
 //
-// Each key has one owner, who alone writes it and knows exactly what it holds; keys of all owners
-// lie side by side, so that threads meet in every leaf. A value names its key and how many times
-// the key was written, so every reader can tell a value of another key, a torn one, and one that is
-// older than what it has seen before.
+// Each key has one owner, the only thread that writes it, which knows its exact value; keys of all
+// owners interleave, so that threads meet in every leaf. A value encodes its key and the number of
+// writes of the key, so that every reader detects a value of another key, a torn one, and one older
+// than what it has seen before.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ constexpr std::size_t kThreads = 12;
 constexpr std::uint64_t kKeysPerThread = 1500;
 constexpr std::uint64_t kKeys = kThreads * kKeysPerThread;
 
-/// Owner and number, so that neighbours belong to different threads.
+/// Owner and number, so that adjacent keys belong to different threads.
 std::string key_of(std::uint64_t number) {
   std::string key(12, 'k');
   for (std::size_t i = 0; i < 8; ++i) {
@@ -57,7 +57,7 @@ std::uint64_t number_of(ByteView key) {
   return number;
 }
 
-/// What a key holds after its n-th write.
+/// The value of a key after its n-th write.
 std::string value_of(std::uint64_t number, std::uint64_t writes) {
   std::uint64_t mixed = number * 1000003 + writes;
   const std::uint64_t random = splitmix64(mixed);
@@ -315,9 +315,8 @@ TEST(BTreeStress, ManyThreadsInASmallPool) {
       palimpsest::test::test_seconds(4));
 }
 
-// Twice as many threads as frames, and most of them splitting: each split sets two frames aside and
-// may have to bring pages in as well. If all could set theirs aside, none would find a frame for
-// that.
+// Twice as many threads as frames, most of them splitting: each split reserves two frames and may
+// have to load pages as well. If all could reserve theirs, no frame would be left for that.
 TEST(BTreeStress, MoreSplittersThanFrames) {
   constexpr std::size_t kSplitters = 64;
   constexpr std::uint64_t kRecordsEach = 20;
@@ -331,8 +330,8 @@ TEST(BTreeStress, MoreSplittersThanFrames) {
     return std::string(900, static_cast<char>(splitter + i));
   };
 #ifdef PALIMPSEST_SYNC_POINTS
-  // As on a slow device: who comes here has frames set aside for a split, and the leaf to be split
-  // has left memory.
+  // As on a slow device: a thread that comes here has frames reserved for a split, and the leaf to
+  // be split has left memory.
   const SyncHook slow("btree.child.not_resident",
                       [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
 #endif

@@ -1,9 +1,9 @@
 // Many threads, each a writer, on one tree in a pool of a few dozen frames: claims, conflicts and
 // the ends of writers meet evictions, loads, splits and merges all the time.
 //
-// The model is an array of what each key holds, without any synchronisation of its own: only the
-// writer that has claimed a record touches its element. So a claim that is lost shows as a wrong
-// value, and under ThreadSanitizer as a race.
+// The model is an array of the keys' values, without synchronisation of its own: only the writer
+// that has claimed a record touches its element. So a lost claim shows as a wrong value, and under
+// ThreadSanitizer as a race.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,9 +46,9 @@ std::string key_of(std::uint64_t number) {
   return std::string(8 - key.size(), '0') + key;
 }
 
-/// What is known of one key.
+/// The model of one key.
 struct Known {
-  std::optional<std::string> value;  ///< touched only by who has claimed the key
+  std::optional<std::string> value;  ///< touched only by the writer that has claimed the key
   std::atomic<WriterId> holder{kNoWriter};
 };
 
@@ -95,7 +95,7 @@ class Worker {
   }
   void end() {
     for (const std::uint64_t number : mine_) {
-      shared_.keys[number].holder.store(kNoWriter);  // before others may claim it
+      shared_.keys[number].holder.store(kNoWriter);  // before other writers may claim it
     }
     mine_.clear();
     writer_->end();
@@ -175,7 +175,8 @@ class Worker {
     return std::ranges::find(mine_, number) != mine_.end();
   }
 
-  // What this writer has claimed holds what it has written; of others only that it can be read.
+  // A record claimed by this writer holds what it has written; of the rest, only checks that it is
+  // readable.
   void read(std::uint64_t number) {
     std::string value;
     if (!mine_.empty() && random_.one_in(2)) {
@@ -203,10 +204,10 @@ class Worker {
   std::vector<std::uint64_t> mine_;
 };
 
-// All writers have ended: everything they have left goes as their pages are touched.
+// After all writers have ended, everything they have left disappears when their pages are touched.
 void expect_nothing_left(Shared& shared) {
   TreeDatabase& database = shared.database;
-  // Often enough for those whose release was not counted where their entries were.
+  // Often enough for entries whose release was counted at another table.
   for (int round = 0; round < 70 && database.entries().entries() != 0; ++round) {
     for (std::uint64_t number = 0; number < kKeys; ++number) {
       const auto& value = shared.keys[number].value;

@@ -1,5 +1,5 @@
-// Runs a part of a test in a process of its own: what it does to itself (system-call filters, user
-// ids, locks) ends with it.
+// Runs a part of a test in a process of its own: its effects on the process (system-call filters,
+// user ids, locks) end with it.
 #pragma once
 
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
-// What a power failure would leave, at many moments of one run.
+// The states that a power failure would leave, at many moments of one run.
 //
-// Thread-safety: images may be taken by any threads at once: the test's own stands at a hook while
-// the log's thread writes. Images are in order, and one that says it was taken after the commit
-// was. After end() none is taken any more, not even by an operation that is under way.
+// Thread-safety: any threads may take images at once: the test's own stands at a hook while the
+// log's thread writes. Images are in order, and one marked as taken after the commit was. After
+// end() none is taken any more, not even by an operation that is under way.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class CrashImages {
  public:
   struct Image {
     SimDisk disk;
-    bool is_committed = false;  ///< what the run changes had been committed durably
+    bool is_committed = false;  ///< the run's changes had been committed durably
   };
 
   explicit CrashImages(SimDisk disk) : taken_(std::make_shared<Taken>(std::move(disk))) {}
@@ -45,7 +45,7 @@ class CrashImages {
   }
 
  private:
-  /// Shared with the disk's hook, which may still run when it is taken away.
+  /// Shared with the disk's hook, which may still run when it is removed.
   struct Taken {
     explicit Taken(SimDisk of) : disk(std::move(of)) {}
 

@@ -1,4 +1,4 @@
-// What a call fails with, for tests of failures.
+// The error with which a call fails, for tests of failures.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Waiting for what the engine's own threads do in their own time.
+// Waits for effects of the engine's own threads.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,8 @@
 
 namespace palimpsest::test {
 
-/// Asks until `holds` says so, and returns true; false after 20 s, which is longer than any of
-/// the engine's threads pauses.
+/// Calls `holds` until it is true, and returns true; false after 20 s, which is longer than any
+/// pause of the engine's threads.
 [[nodiscard]] inline bool eventually(FunctionRef<bool()> holds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!holds()) {

@@ -1,4 +1,4 @@
-// A process that a test starts, hears reports of, and kills at any moment.
+// A process that a test starts, receives reports from, and kills at any moment.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 namespace palimpsest::test {
 
 /// Started by fork(), by a test without other threads; writes its reports to a pipe, each by one
-/// write(). Gone with the object.
+/// write(). Ends with the object.
 template <class Report>
 class KilledProcess {
  public:
@@ -28,7 +28,7 @@ class KilledProcess {
                 "written at once or not at all");
   using SteadyClock = std::chrono::steady_clock;
 
-  /// body(int pipe) to the exit status.
+  /// body(int pipe) returns the exit status.
   template <class Body>
   explicit KilledProcess(const Body& body) {
     std::array<int, 2> ends{};
@@ -77,7 +77,7 @@ class KilledProcess {
     }
     return report;
   }
-  /// Until the deadline, or until the process has ended: its reports, in turn.
+  /// Calls `each` with its reports until the deadline, or until the process has ended.
   template <class Each>
   void read_until(SteadyClock::time_point deadline, const Each& each) const {
     while (const auto report = read(deadline)) {

@@ -1,4 +1,4 @@
-// A page behind which nothing may be read: who does, ends the test's process.
+// A page with no readable memory after it: a read beyond its end stops the test's process.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What a tree changed by several writers should hold, as simply as can be: a map from keys to
-// values, and a map from keys to who has changed them and has not ended.
+// The expected contents of a tree changed by several writers, in the simplest form: a map from keys
+// to values, and a map from keys to the active writers that have changed them.
 //
 // Thread-safety: none.
 #pragma once
@@ -18,7 +18,7 @@ struct RecordModel {
   std::map<std::string, versioning::WriterId> holders;
   std::set<std::string> keys_ever;
 
-  /// Who else has changed the record.
+  /// The other active writer that has changed the record, if any.
   [[nodiscard]] std::optional<versioning::WriterId> conflicting_writer(
       const std::string& key, versioning::WriterId me) const {
     const auto holder = holders.find(key);

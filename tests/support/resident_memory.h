@@ -1,4 +1,4 @@
-// How much memory this process has in use, for tests that bound it.
+// The memory that this process has in use, for tests that bound it.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace palimpsest::test {
 
-/// The process's resident memory in bytes. Nothing in builds with a sanitizer, whose own memory
-/// (shadow, quarantine) hides what the engine takes.
+/// The process's resident memory in bytes. Nothing in builds with a sanitizer, where the
+/// sanitizer's own memory (shadow, quarantine) hides the engine's.
 [[nodiscard]] std::optional<std::uint64_t> resident_bytes();
 
 }  // namespace palimpsest::test

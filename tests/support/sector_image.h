@@ -1,10 +1,10 @@
 // The content of one simulated file: sectors in copy-on-write blocks, so that copying an image of
 // any size costs a few pointers.
 //
-// A block or node may be changed in place only by the image whose token it carries; share() gives
-// both images new tokens, so that from then on each copies what it changes. (Counting references
-// instead would need a fence that ThreadSanitizer does not understand.)
-// Thread-safety: none; images that share blocks may be used by different threads.
+// Only the image with a block's or node's token may change it in place; share() gives both images
+// new tokens, so that from then on each copies what it changes. (Counting references instead would
+// need a fence that ThreadSanitizer does not understand.) Thread-safety: none; images that share
+// blocks may be used by different threads.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class SectorImage {
   /// A copy; cheap.
   [[nodiscard]] SectorImage share();
 
-  /// What was never written is zero.
+  /// Bytes that were never written are zero.
   void read(std::uint64_t offset_bytes, MutableBytes into) const;
   void write(std::uint64_t offset_bytes, ConstBytes from);
   /// Makes everything from `size_bytes` on zero.

@@ -1,4 +1,4 @@
-// The seed of a random test: what PALIMPSEST_SEED says, or a fresh one; printed either way.
+// The seed of a random test: from PALIMPSEST_SEED, or a fresh one; printed either way.
 #pragma once
 
 #include <cstdint>

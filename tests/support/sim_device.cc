@@ -261,7 +261,8 @@ int SimFile::do_sync() noexcept {
     return error;
   }
   Inode& inode = state_->inode(inode_);
-  // After an error some of it may have arrived; the rest is forgotten, though reads still show it.
+  // After an error a part of the data may have arrived; the rest is lost, though reads still show
+  // it.
   const auto first_later =
       std::find_if(inode.completed.begin(), inode.completed.end(),
                    [barrier](const Change& change) { return change->sequence > barrier; });
@@ -422,7 +423,7 @@ void SimDevice::sync_directory() {
   const std::lock_guard guard(state_->mutex);
   const int error = state_->powered_off ? EIO : started.error();
   if (!state_->powered_off) {
-    // As for files: after an error some of it may have arrived, the rest is forgotten.
+    // As for files: after an error a part may have arrived, the rest is lost.
     std::erase_if(state_->name_changes, [&](const NameChange& change) {
       const bool covered = change.sequence <= barrier;
       if (covered && (error == 0 || started.random.chance(50))) {

@@ -1,4 +1,4 @@
-// Files and directory of a simulated disk, as Device and File. Not for tests to include: they get
+// Files and directory of a simulated disk, as Device and File. Tests do not include this: they get
 // one from SimDisk::device().
 #pragma once
 
@@ -16,8 +16,7 @@ namespace palimpsest::test {
 
 class SimFile final : public io::File {
  public:
-  /// The inode's open count and lock were taken by the caller, and are given back by the
-  /// destructor.
+  /// The caller has taken the inode's open count and lock; the destructor releases them.
   SimFile(std::shared_ptr<SimState> state, std::shared_ptr<io::IoCounters> counters,
           std::string plain_name, InodeId inode, bool writable, bool locked);
   ~SimFile() override;
@@ -68,7 +67,7 @@ class SimDevice final : public io::Device {
   [[nodiscard]] const std::string& path() const noexcept override { return path_; }
 
  private:
-  /// Counts the operation, calls the hook, and throws what a fault asks for.
+  /// Counts the operation, calls the hook, and throws if a fault matches.
   void begin(SimKind kind, std::string_view name, std::string_view what);
 
   std::shared_ptr<SimState> state_;

@@ -1,4 +1,4 @@
-// A simulated disk with a file system of one directory, as a Device: it keeps apart what was
+// A simulated disk with a file system of one directory, as a Device: it distinguishes what was
 // written from what survives, loses, tears and reorders the rest in a crash, and fails on demand.
 //
 // What survives a crash. A write is submitted (in flight), then completed, and durable only once a
@@ -6,15 +6,15 @@
 // the sectors of completed writes persists, in any order; a sector in flight is old, new or
 // garbage. A file's size, each creation, removal and rename are pending items of their own; names
 // become durable by sync_directory() only. A rename takes place wholly or not at all. An atomic
-// write, where the options allow them, is never torn.
-// A failed sync loses what it should have made durable (a random part may have arrived), although
-// reads still show it, and the next sync succeeds: File makes that final, the disk does not.
+// write, where the options allow them, is never torn. A failed sync loses what it should have made
+// durable (a random part may have arrived), although reads still show it, and the next sync
+// succeeds: File makes that final, the disk does not.
 //
 // Determinism: what a crash keeps depends on its seed and the disk's state only; details of faults
 // and the order of completions in a batch depend on the options' seed and the operation's number.
-// Bugs of the caller abort: two overlapping writes in flight in one file.
-// Thread-safety: everything may be called by any number of threads. The hook and the write checker
-// are called by the thread that does the operation, without any lock held: they may take snapshots.
+// Bugs of the caller abort: two overlapping writes in flight in one file. Thread-safety: any number
+// of threads may call everything. The thread that does an operation calls the hook and the write
+// checker without holding a lock: they may take snapshots.
 #pragma once
 
 #include <cerrno>
@@ -57,7 +57,7 @@ enum class SimKind : unsigned {
 }
 inline constexpr unsigned kEveryKind = ~0U;
 
-/// What the hook gets to see.
+/// The argument of the hook.
 struct SimOperation {
   std::uint64_t number = 0;  ///< from 1
   SimKind kind = SimKind::read;
@@ -66,17 +66,17 @@ struct SimOperation {
   std::uint64_t size_bytes = 0;
 };
 
-/// A failure to come: of the n-th operation from now among those that match.
+/// A failure to come: of the n-th matching operation from now.
 struct SimFault {
   enum class Effect : std::uint8_t {
     error = 1,       ///< the operation fails with `error`; of a failed write any part may be stored
-    short_transfer,  ///< a part is moved, and said so
-    flip_bits,       ///< some bits of the data, on their way to or from the disk
+    short_transfer,  ///< transfers a part, and reports that
+    flip_bits,       ///< flips some bits of the data, on their way to or from the disk
     zero,            ///< the data become zeros
     lose,            ///< a write that succeeds and stores nothing
     tear,            ///< a write that succeeds and stores some of its sectors
-    misdirect,       ///< the data go to, or come from, another place of the file
-    stale_read,      ///< a read gets what was there before the last write
+    misdirect,       ///< the data go to, or come from, another offset of the file
+    stale_read,      ///< a read gets the data before the last write
   };
 
   Effect effect = Effect::error;
@@ -94,7 +94,7 @@ struct SimOptions {
   std::size_t atomic_write_bytes_max = 0;
   /// Sum of the files' sizes beyond which there is no space.
   std::uint64_t capacity_bytes = std::numeric_limits<std::uint64_t>::max();
-  /// Transfers of a batch complete in a random order, and other threads' between them.
+  /// Transfers of a batch complete in a random order, and those of other threads between them.
   bool reorder_completions = true;
 };
 
@@ -117,22 +117,22 @@ class SimDisk {
   /// The disk as a Device. There may be several; they share the files.
   [[nodiscard]] std::unique_ptr<io::Device> device() const;
 
-  /// A disk in the same state (what is cached, in flight, pending, durable), independent from now
-  /// on: without hooks, faults, locks. Cheap: nothing is copied but pointers.
+  /// A disk in the same state (cached, in flight, pending, durable), independent from now on:
+  /// without hooks, faults, locks. Cheap: only pointers are copied.
   [[nodiscard]] SimDisk snapshot() const;
 
-  /// The disk as it is found after losing power now. This disk itself is unchanged and may go on.
+  /// The disk after a power failure now. This disk itself is unchanged and may go on.
   [[nodiscard]] SimDisk crash(std::uint64_t seed, CrashKeeps keeps = CrashKeeps::random) const;
 
-  /// The disk as it is found after the process has been killed now: what was cached stays cached,
-  /// and each write in flight has taken place or not. This disk itself is unchanged.
+  /// The disk after the process has been killed now: what was cached stays cached, and each write
+  /// in flight has taken place or not. This disk itself is unchanged.
   [[nodiscard]] SimDisk kill(std::uint64_t seed) const;
 
-  /// From now on every operation fails with EIO: what a process sees that outlives its disk.
+  /// From now on every operation fails with EIO: as for a process that outlives its disk.
   void power_off();
 
   /// Called at every write, sync and metadata operation, after it was submitted and before it
-  /// completes. An empty function takes the hook away.
+  /// completes. An empty function removes the hook.
   void set_hook(Hook hook);
   void set_write_checker(WriteChecker checker);
 

@@ -1,9 +1,7 @@
-// The state behind SimDisk: files with what is cached, pending and durable of each, and the
-// directory.
+// The state behind SimDisk: the cached, pending and durable data of each file, and the directory.
 //
-// Not for tests to include: they use sim_disk.h.
-// Latching: SimState::mutex guards every member that is not const; functions say when it must be
-// held.
+// Tests do not include this: they use sim_disk.h. Latching: SimState::mutex guards every member
+// that is not const; functions say when it must be held.
 #pragma once
 
 #include <array>
@@ -44,14 +42,14 @@ struct Inode {
   std::uint64_t durable_size_bytes = 0;
   std::vector<std::shared_ptr<const PendingChange>> in_flight{};
   std::vector<std::shared_ptr<const PendingChange>> completed{};  ///< in that order, not durable
-  int locks = 0;  ///< of those who read; -1: of one who writes
+  int locks = 0;  ///< number of readers; -1: one writer
 
   /// Applies a change to what reads see, and notes that it is not durable.
   void complete(PendingChange change);
-  /// The same for those sectors of a write that are marked, as writes of their own.
+  /// As complete(), for the marked sectors of a write, as writes of their own.
   void complete_sectors(PendingChange write, const std::vector<bool>& sectors,
                         std::uint64_t sequence);
-  /// Makes a change durable, or, with `sectors`, those sectors of it that are marked.
+  /// Makes a change durable, or, with `sectors`, its marked sectors.
   void apply_to_durable(const PendingChange& change, const std::vector<bool>* sectors = nullptr);
 };
 
@@ -82,7 +80,7 @@ class SimState {
     std::optional<SimFault> fault{};
     SimRandom random{};  ///< for details of this operation
 
-    /// The errno with which the operation is to fail, or 0.
+    /// The errno with which the operation must fail, or 0.
     [[nodiscard]] int error() const noexcept {
       return fault && fault->effect == SimFault::Effect::error ? fault->error : 0;
     }
@@ -102,9 +100,9 @@ class SimState {
   /// A copy for a snapshot: everything but hooks, faults, locks. Mutex not held.
   [[nodiscard]] std::shared_ptr<SimState> copy();
 
-  /// Turns this state into what is found after a crash. For a copy that nobody else sees.
+  /// Turns this state into that after a crash. For a copy that no other thread uses.
   void lose_power(std::uint64_t seed, CrashKeeps keeps);
-  /// The same after a process was killed.
+  /// As lose_power(), after a process was killed.
   void lose_process(std::uint64_t seed);
 
   const SimOptions options;

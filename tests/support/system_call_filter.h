@@ -1,5 +1,5 @@
-// System calls that fail, in this process and for good: for hosts that forbid them, and to show
-// that none is made. Use it in a child process (child_process.h).
+// Makes system calls fail, in this process and permanently: to simulate hosts that forbid them, and
+// to show that none is made. Use it in a child process (child_process.h).
 #pragma once
 
 #include <seccomp.h>
@@ -8,7 +8,7 @@
 
 namespace palimpsest::test {
 
-/// A filter that lets everything pass but what `add_rules(filter)` adds; false if the kernel takes
+/// A filter that passes everything but what `add_rules(filter)` adds; false if the kernel accepts
 /// none.
 template <class AddRules>
 [[nodiscard]] bool install_filter(const AddRules& add_rules) {
@@ -18,7 +18,7 @@ template <class AddRules>
   return done;
 }
 
-/// Lets `calls` (SCMP_SYS numbers) fail with `error`.
+/// Makes `calls` (SCMP_SYS numbers) fail with `error`.
 [[nodiscard]] inline bool forbid_calls(std::initializer_list<int> calls, int error) {
   return install_filter([&](scmp_filter_ctx filter) {
     for (const int call : calls) {
@@ -30,7 +30,7 @@ template <class AddRules>
   });
 }
 
-/// All that make files durable.
+/// All calls that make files durable.
 [[nodiscard]] inline bool forbid_syncs(int error) {
   return forbid_calls({SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(msync), SCMP_SYS(sync),
                        SCMP_SYS(syncfs), SCMP_SYS(sync_file_range)},

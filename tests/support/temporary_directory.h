@@ -1,4 +1,4 @@
-// A directory of a test's own, gone when the test ends.
+// A directory of a test's own, removed when the test ends.
 #pragma once
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ class TemporaryDirectory {
   std::string path_;
 };
 
-/// Where files lie in memory, if this user may write there; else the usual place.
+/// A directory with files in memory, if this user may write there; otherwise the usual one.
 [[nodiscard]] inline std::filesystem::path memory_file_system() {
   constexpr const char* kPath = "/dev/shm";
   return ::access(kPath, W_OK | X_OK) == 0 ? kPath : std::filesystem::temp_directory_path();

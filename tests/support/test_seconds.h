@@ -1,4 +1,4 @@
-// How long tests go on that try random things for as long as they may.
+// The duration of random tests that are bounded by time.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@ namespace palimpsest::test {
 
 /// How long a time-bounded test runs: PALIMPSEST_TEST_SECONDS, or `otherwise` times
 /// PALIMPSEST_TEST_SHARE, which is 1 if not given. Three fifths of that in builds with a sanitizer:
-/// what such a test meets by chance it is given time for in release builds, and most of them run
-/// under both sanitizers.
+/// release builds have enough time for rare interleavings, and most of these tests run under both
+/// sanitizers.
 [[nodiscard]] double test_seconds(double otherwise);
 
-/// Of something random, so many: a quarter of that in builds with checks and sanitizers, which make
-/// each dear.
+/// The number of repetitions of a random step: `count`, or a quarter of it in builds with checks
+/// and sanitizers, which make each slow.
 [[nodiscard]] int repeats(int count);
 
-/// The rounds of a random test: some at least, and more until its time is over. Says at its end how
-/// many there were.
+/// The rounds of a random test: a minimum, and more until its time is over. Prints their number at
+/// the end.
 ///
 ///   for (test::Rounds rounds(10); rounds.next();) { ... }
 class Rounds {
@@ -38,21 +38,21 @@ class Rounds {
   std::chrono::steady_clock::time_point until_;
 };
 
-/// The numbers below `count`, once each, for tests of something at every place: as many as a share
-/// of time allows, and those lie evenly among all. In builds without checks and sanitizers, where
-/// each is cheap, there is time for all of them nearly always. PALIMPSEST_TEST_SECONDS is the share
-/// in any build. Says at its end how far it came.
+/// The numbers below `count`, once each, for tests of something at every point: as many as a share
+/// of time allows, evenly spread. In builds without checks and sanitizers, where each is fast,
+/// there is nearly always time for all of them. PALIMPSEST_TEST_SECONDS is the share in any build.
+/// Prints at its end how far it came.
 ///
 ///   for (test::Sweep sweep(points.size(), 20, 5); const auto point = sweep.next();) { ... }
 class Sweep {
  public:
-  /// At least `count_min` of them, then for `seconds`; for some more where they are cheap.
+  /// At least `count_min` of them, then for `seconds`; for some more where they are fast.
   Sweep(std::uint64_t count, std::uint64_t count_min, double seconds);
   ~Sweep();
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
 
-  /// The next one; nothing if that is enough.
+  /// The next one; nothing if there were enough.
   [[nodiscard]] std::optional<std::uint64_t> next();
 
  private:

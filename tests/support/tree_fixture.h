@@ -1,9 +1,9 @@
 // A whole database below the engine, for tests: device, page file, buffer pool, one tree.
 //
 // The tree's root page is the catalog root of the page file, so that it is found when the file is
-// opened again. The device outlives the database and is given by the test: a simulated disk, or a
-// directory that is removed at the end (temporary_directory.h).
-// Thread-safety: as the parts; construction, close() and destruction belong to one thread.
+// opened again. The test provides the device, which outlives the database: a simulated disk, or a
+// directory that is removed at the end (temporary_directory.h). Thread-safety: as the parts;
+// construction, close() and destruction belong to one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,11 +42,11 @@ class TreeDatabase {
   /// Makes the file and an empty tree. Throws what its parts throw.
   [[nodiscard]] static std::unique_ptr<TreeDatabase> create(io::Device& device,
                                                             const TreeOptions& options);
-  /// Opens a file that close() was called on.
+  /// Opens a file after close().
   [[nodiscard]] static std::unique_ptr<TreeDatabase> open(io::Device& device,
                                                           const TreeOptions& options);
 
-  /// Writes everything and marks the file clean. The database may be used on.
+  /// Writes everything and marks the file clean. The database remains usable.
   void close();
 
   [[nodiscard]] btree::BTree& tree() { return *tree_; }
@@ -55,7 +55,7 @@ class TreeDatabase {
   [[nodiscard]] buffer::PageWriter& writer() { return writer_; }
   [[nodiscard]] buffer::PageFile& file() { return *file_; }
   [[nodiscard]] btree::LargeValueStore& large_values() { return large_values_; }
-  /// Of the writers' entries; they end before the database does.
+  /// The memory of the writers' entries; the writers must end before the database does.
   [[nodiscard]] versioning::EntryMemory& entries() { return entries_; }
 
  private:

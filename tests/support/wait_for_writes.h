@@ -1,4 +1,4 @@
-// Waiting until the page writes that are under way have ended.
+// Waits until the page writes that are under way have ended.
 #pragma once
 
 #include "palimpsest/error.h"
@@ -7,8 +7,8 @@
 
 namespace palimpsest::test {
 
-/// Returns once no batch that has begun before is being written: a page that is freed meanwhile is
-/// free only then. A file that has failed has none.
+/// Returns once every batch that has begun before is written: only then are pages that were freed
+/// meanwhile free. A failed file has none.
 inline void wait_for_writes(buffer::PageWriter& writer) {
   try {
     static_cast<void>(writer.begin_batch());

@@ -1,4 +1,4 @@
-// Values of options that are empty, and words that name no subcommand.
+// Empty values of options, and unknown subcommands.
 #include "tools/palimpsest/arguments.h"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What is wrong with a command line of "palimpsest", or what it has said.
+/// The error of a "palimpsest" command line, or its output.
 std::string parsed(std::initializer_list<const char*> words) {
   CLI::App app("", "palimpsest");
   CLI::App* const copy = app.add_subcommand("copy");

@@ -2,9 +2,12 @@
 // levels, large values, some of them removed again.
 //
 // usage: make_database DIR close|crash|crash-long|hold|leak|lose
-//   close it; end without; the same, and all of it has to be replayed; hold it until a line comes.
-//   leak, lose: in a database that is there, the space map says of a page that it is in use which
-//   nobody uses; that a tree's root is free
+//   close       close it
+//   crash       end without closing it
+//   crash-long  the same, and all of it has to be replayed
+//   hold        hold it until a line comes
+//   leak        in an existing database, mark an unused page as used in the space map
+//   lose        in an existing database, mark a tree's root as free in the space map
 #include <unistd.h>
 
 #include <cstdio>

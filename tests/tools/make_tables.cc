@@ -1,14 +1,18 @@
-// Makes a small database with tables in a directory, or damages one that is there, for the tests of
-// `palimpsest check`, `tables` and `stat`: what trees hold is changed behind the tables' back, and
-// the pages are sound.
+// Makes a small database with tables in a directory, or damages an existing one, for the tests of
+// `palimpsest check`, `tables` and `stat`: changes the contents of trees without the tables'
+// knowledge, and leaves the pages sound.
 //
 // usage: make_tables DIR make|drop|abort|missing|stray|moved|twins|row|record|tree
-//   make: tables "people" with two indexes and "notes" without
-//   drop: an index, and the database is closed before its entries are removed
-//   abort: a bulk of 500 rows comes to nothing, and the database is closed before that is undone
-//   missing, stray, moved: an entry that is not there; of a row that is not there; for other values
-//   twins: two rows with the same values in a unique index
-//   row, record: one that does not decode        tree: a definition that names another table's tree
+//   make     tables "people" with two indexes and "notes" without
+//   drop     drops an index, and closes the database before its entries are removed
+//   abort    rolls back a bulk of 500 rows, and closes the database before that is undone
+//   missing  removes an index entry
+//   stray    adds an entry of a row that does not exist
+//   moved    changes an entry to other values
+//   twins    two rows with the same values in a unique index
+//   row      a row that does not decode
+//   record   a definition that does not decode
+//   tree     a definition that names another table's tree
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -106,7 +110,7 @@ class Damage {
   void move_entry(int id, int other) {
     must(by_->update(by_name(), name_entry(id), key(other)).existed);
   }
-  /// A row that has the name of another one, and its entry in the other index.
+  /// A row with the name of another one, and its entry in the other index.
   void add_twin(int id, int other) {
     const std::string name = fmt::format("name {}", other);
     const std::vector<Value> values{id, name, "Rome"};

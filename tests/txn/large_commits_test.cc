@@ -1,5 +1,5 @@
-// Commits of values that lie in pages of their own: the round of the log that makes them durable
-// makes the pages durable before, once for all that it writes.
+// Commits of values in pages of their own: a round of the log makes all their pages durable, with
+// one sync, before it makes the commits durable.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -51,7 +51,7 @@ class LargeCommits : public ::testing::Test {
       page_syncs_ += operation.kind == SimKind::sync && operation.file == "pages" ? 1 : 0;
     });
   }
-  /// Nothing stays that was not synced.
+  /// Loses everything that was not synced.
   void crash() {
     lose_power(disk_, database_);
     open();
@@ -64,7 +64,7 @@ class LargeCommits : public ::testing::Test {
   std::unique_ptr<Engine> database_;
 };
 
-// Each would be a write, and a page of its own.
+// Otherwise each would be a write, and a page of its own.
 TEST_F(LargeCommits, SmallOnesAreWrittenByTheRoundTogether) {
   int writes = 0;
   disk_.set_hook([&](const SimOperation& operation) {
@@ -112,7 +112,7 @@ TEST_F(LargeCommits, WhatIsDurableHasItsPages) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// It must not be said to be durable, nor be found.
+// The commit must not be reported as durable, nor be found.
 TEST_F(LargeCommits, PagesThatCannotBeMadeDurableFailTheRound) {
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::sync), .file = "pages"});
   {
@@ -143,7 +143,7 @@ TEST_F(LargeCommits, OnesThatCannotBeWrittenFailTheRound) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Their pages are free as soon as that is durable, and somebody else's.
+// Their pages are free as soon as the rollback is durable, and may then belong to another value.
 TEST_F(LargeCommits, OnesThatWereRolledBackAreNotWrittenOverOthers) {
   btree::BTree& tree = *database_->find_tree("records");
   Content expected = content();
@@ -171,7 +171,7 @@ TEST_F(LargeCommits, OnesThatWereRolledBackAreNotWrittenOverOthers) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// As when its map was wrong: syncing it would succeed.
+// As after a contradiction in its space map: syncing it would succeed.
 TEST_F(LargeCommits, AFileThatHasFailedTakesNoCommit) {
   {
     const auto transaction = database_->begin();

@@ -1,5 +1,5 @@
-// The commit record of a serializable transaction comes later than its date: rounds of the log go
-// on in between, and what they say to be durable does not count it.
+// A serializable transaction appends its commit record after it takes its date: rounds of the log
+// go on in between, and the durable horizon they publish does not include it.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What serializable transactions remember of their reads: within the memory that there is for that,
-// never too little, and given back when they end.
+// The read sets of serializable transactions: within their memory budget, never too small, and
+// freed when the transactions end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -52,14 +52,14 @@ class SerializableReads : public ::testing::Test {
     std::string value;
     static_cast<void>(in->lookup(records(), key_of(number), value));
   }
-  /// Of another transaction, committed.
+  /// Changes the row in another transaction and commits it.
   void change(int number) {
     const auto other =
         database_->begin(txn::Durability::asynchronous, txn::Isolation::read_committed);
     static_cast<void>(other->upsert(records(), key_of(number), "changed"));
     other->commit();
   }
-  /// Whether it is refused, since what it has read has changed.
+  /// Whether the commit is refused because something that the transaction read has changed.
   [[nodiscard]] bool is_refused(const TransactionPtr& transaction) {
     static_cast<void>(
         transaction->upsert(*database_->find_tree("own"), fmt::format("{}", ++own_), "done"));
@@ -110,7 +110,7 @@ TEST_F(SerializableReads, ALargeSetIsGivenBackWhenItsTransactionEnds) {
   }
 }
 
-// Keys here and there, and runs of them; then one of them changes, or one far from all.
+// Reads single keys and runs of them; then one of them changes, or one far from all.
 TEST_F(SerializableReads, NoConflictIsMissedHoweverCoarseTheyAre) {
   const std::uint64_t seed = palimpsest::test::seed();
   Random random(seed);

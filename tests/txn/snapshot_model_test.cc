@@ -1,6 +1,6 @@
 // Snapshot isolation against a model: several logical transactions on one tree, in random order,
 // with a pool of a few pages. Each sees what had been committed when it began, and its own changes;
-// first updater wins.
+// the first updater wins.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ class History {
     const auto after = found->second.upper_bound(raw(snapshot));
     return after == found->second.begin() ? std::nullopt : std::prev(after)->second;
   }
-  /// Of the newest commit that changed it.
+  /// The timestamp of the newest commit that changed the key.
   [[nodiscard]] Gsn changed(const std::string& key) const {
     const auto found = all_.find(key);
     return found == all_.end() ? Gsn{0} : Gsn{found->second.rbegin()->first};
@@ -103,7 +103,7 @@ class ModelRun {
     txn::TransactionPtr transaction;
     Role role = Role::writer;
     std::map<std::string, Value> changes;
-    std::set<std::string> touched;  ///< changed, or claimed and left as they were
+    std::set<std::string> touched;  ///< changed, or claimed and left unchanged
   };
 
   [[nodiscard]] static Gsn snapshot_of(const Open& one) {
@@ -122,8 +122,8 @@ class ModelRun {
     const auto own = one.changes.find(key);
     return own != one.changes.end() ? own->second : history_.at(key, snapshot_of(one));
   }
-  /// Whether another one has changed it, or has committed a change since: a conflict. Whoever has
-  /// claimed it and left it as it was may be in the way, too.
+  /// Whether a change of the row is a conflict: another transaction has changed it, or has
+  /// committed a change since. `maybe`: another one has claimed the row without changing it.
   enum class Taken : std::uint8_t { no, maybe, yes };
   [[nodiscard]] Taken taken(const Open& one, const std::string& key) const {
     bool maybe = false;
@@ -172,7 +172,7 @@ class ModelRun {
     }
   }
 
-  /// What has been committed survives, and nothing of those that are open.
+  /// Committed changes survive, those of open transactions do not.
   void crash() {
     database_->log().write_pending();
     const SimDisk crashed = disk_.crash(1, palimpsest::test::CrashKeeps::nothing);
@@ -246,7 +246,7 @@ class ModelRun {
     }
   }
 
-  /// Of rows that are there, and may be claimed by others.
+  /// Modifies existing rows, which other transactions may have claimed.
   void modify_many(Open& one) {
     std::vector<std::string> texts = some_keys();
     std::erase_if(texts, [&](const std::string& key) {
@@ -294,8 +294,8 @@ class ModelRun {
     ASSERT_EQ(seen, content);
   }
 
-  /// A statement that changes some records and is undone: but for those that the transaction had
-  /// claimed before, they are nobody's.
+  /// A statement that changes some records and is undone: it releases its claims, except those that
+  /// the transaction had before.
   void fail_statement(Open& one) {
     const std::map<std::string, Value> before = one.changes;
     static_cast<void>(one.transaction->statement([&](const btree::WriteContext& by) {
@@ -327,7 +327,7 @@ class ModelRun {
     }
   }
 
-  /// Some bytes of a value, of all of it or of a small part.
+  /// Overwrites some bytes of a value: all of it or a small part.
   static void scribble(std::size_t size, ByteView with,
                        FunctionRef<void(std::size_t at, char to)> put) {
     const auto first = static_cast<std::size_t>(static_cast<unsigned char>(with.front()));
@@ -395,7 +395,7 @@ class ModelRun {
   btree::BTree* tree_;
   std::vector<Open> open_;
   History history_;
-  std::map<std::string, Gsn> touched_;  ///< by a committed one, that is, and when
+  std::map<std::string, Gsn> touched_;  ///< by a committed one, and when
 };
 
 TEST(SnapshotModel, EachTransactionSeesWhatItsSnapshotHas) {

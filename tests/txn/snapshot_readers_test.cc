@@ -1,5 +1,5 @@
-// Readers beside what is hardest for them: rollbacks half done, changes that leave no versions, and
-// slots whose last transaction could not be undone.
+// Readers in the hardest situations: rollbacks half done, changes that leave no versions, and slots
+// whose last transaction could not be undone.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,8 @@ class SnapshotReaders : public ::testing::Test {
  protected:
   SnapshotReaders() : device_(disk_.device()) {
     EngineOptions options = small_options();
-    options.log_bytes_max = 64 * wal::kSegmentBytesMin;  // nobody is too old for it
+    // large enough that no transaction becomes too old
+    options.log_bytes_max = 64 * wal::kSegmentBytesMin;
     database_ = Engine::open(*device_, *device_, options);
     tree_ = database_->make_tree("tree");
     const auto transaction = begin();
@@ -60,7 +61,7 @@ class SnapshotReaders : public ::testing::Test {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// The value is short again and the versions are still there, one of them a patch far behind its
+// The value is short again and the versions are still there; one of them is a patch far beyond its
 // end.
 TEST_F(SnapshotReaders, SeeTheirStateBetweenTheStepsOfARollback) {
   const auto reader = begin();
@@ -90,8 +91,8 @@ TEST_F(SnapshotReaders, SeeTheirStateBetweenTheStepsOfARollback) {
   EXPECT_EQ(read(reader, 5), std::string(100, 'v'));
 }
 
-// It is decided and its versions have no date of their own yet: its commit status's says for whom
-// it counts.
+// The commit is decided, but its versions have no date of their own yet: visibility follows the
+// commit status.
 TEST_F(SnapshotReaders, SeeNothingOfACommitBetweenItsSteps) {
   const auto reader = begin();
   const auto writer = begin();
@@ -113,7 +114,8 @@ TEST_F(SnapshotReaders, SeeNothingOfACommitBetweenItsSteps) {
 
 #endif
 
-// What somebody still sees as it was cannot be changed without a version; soon it can.
+// A record that a snapshot still sees in its old state cannot be changed without a version; soon it
+// can.
 TEST_F(SnapshotReaders, ChangesWithoutVersionsWaitForThem) {
   auto reader = begin();
   {

@@ -1,5 +1,5 @@
-// Memory for versions is bounded: who takes too much, or keeps too much alive, is told so, and
-// everybody else goes on.
+// Memory for versions is bounded: a transaction that takes too much, or keeps too much alive, gets
+// an error, and all other transactions go on.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ using txn::Isolation;
 using txn::SnapshotUse;
 
 constexpr std::uint64_t kBudget = std::uint64_t{1} << 20U;
-/// Of pieces that are asked for when it is nearly full, and of claims that nobody bounds.
+/// For buffer pieces that are requested when the budget is nearly full, and for claims, which have
+/// no bound.
 constexpr std::uint64_t kSlack = kBudget / 4;
 constexpr int kRecords = 2000;
 
@@ -98,7 +99,7 @@ TEST_F(VersionMemory, OneTransactionTakesHalfAtMost) {
   EXPECT_NE(message.find("half of the 1048576"), std::string::npos) << message;
   EXPECT_GT(changed, 1000);
   {
-    const auto other = begin();  // others go on
+    const auto other = begin();  // other transactions go on
     EXPECT_EQ(read(other, 0), std::string(200, 'v'));
     other->commit();
   }
@@ -110,7 +111,7 @@ TEST_F(VersionMemory, OneTransactionTakesHalfAtMost) {
 }
 
 TEST_F(VersionMemory, TheOldestSnapshotGoes) {
-  const auto old = begin();  // may write: beside a reader new keys are folded (folding_test)
+  const auto old = begin();  // a writer: beside a read-only one new keys are folded (folding_test)
   ASSERT_EQ(read(old, 3), std::string(200, 'v'));
   for (const char to : {'a', 'b', 'c', 'd', 'e', 'f'}) {
     // New keys each time: a version each that the old one needs.
@@ -158,16 +159,17 @@ TEST_F(VersionMemory, WhoWasCancelledNeverCommitsAWrite) {
   next->commit();
 }
 
-// Rows come and go beside a reader that looks on: neither memory nor the tree grows.
 #ifdef PALIMPSEST_SYNC_POINTS
 
+// Another transaction takes the memory that a statement has freed: the statement frees more, and
+// goes on.
 TEST_F(VersionMemory, WhoHasMadeRoomGoesOnWhenOthersTakeIt) {
   constexpr int kTheirs = kRecords / 2;
   txn::TransactionPtr other;
   int taken = 0;
   const SyncHook made("txn.room.made", [&] {
     if (other != nullptr) {
-      return;  // who takes it may have made some, too
+      return;  // the statement that gets it may have made some, too
     }
     other = begin();
     for (; in_use() < kBudget && taken < kTheirs; ++taken) {
@@ -191,6 +193,7 @@ TEST_F(VersionMemory, WhoHasMadeRoomGoesOnWhenOthersTakeIt) {
 
 #endif
 
+// Rows come and go beside an old reader: neither memory nor the tree grows.
 TEST_F(VersionMemory, AQueueBesideAnOldReaderStaysFlat) {
   const auto old = begin(SnapshotUse::reads);
   ASSERT_EQ(read(old, 0), std::string(200, 'v'));
@@ -216,7 +219,7 @@ TEST_F(VersionMemory, AQueueBesideAnOldReaderStaysFlat) {
   old->commit();
 }
 
-// A slot's versions go also if nobody uses the slot any more.
+// A slot's versions are freed even if the slot is never used again.
 TEST_F(VersionMemory, IdleSlotsGiveTheirsBack) {
   const auto old = begin();
   {
@@ -234,7 +237,7 @@ TEST_F(VersionMemory, IdleSlotsGiveTheirsBack) {
   EXPECT_EQ(database_->entries().entries(), entries - 1);
 }
 
-// What has been changed is read as fast as before, soon after: nothing hangs off its pages.
+// Soon after changes end, reads are as fast as before: no tables are left at the pages.
 TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
   for (int i = 0; i < kRecords; i += 100) {
     const auto writer = begin();
@@ -250,7 +253,7 @@ TEST_F(VersionMemory, TablesGoOnceNothingIsChanged) {
   }));
 }
 
-/// One page in three is held.
+/// Holds one page in three.
 class EveryThird {
  public:
   explicit EveryThird(const std::vector<buffer::Frame*>& frames) PALIMPSEST_NO_ANALYSIS
@@ -269,7 +272,7 @@ class EveryThird {
   const std::vector<buffer::Frame*>& frames_;
 };
 
-// Who prunes tables waits for no page.
+// A thread that prunes tables does not wait for a page.
 TEST_F(VersionMemory, TablesOfPagesInUseAreLeft) {
   const auto old = begin(SnapshotUse::reads);
   ASSERT_EQ(read(old, 0), std::string(200, 'v'));

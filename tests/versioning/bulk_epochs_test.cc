@@ -1,5 +1,4 @@
-// Places of bulk epochs: how many there are, when segments are made, and what readers find
-// meanwhile.
+// Slots of bulk epochs: their number, when segments are made, and what readers find meanwhile.
 #include "versioning/bulk_epochs.h"
 
 #include <gtest/gtest.h>
@@ -73,7 +72,7 @@ TEST_F(BulkEpochsTest, ThoseOfBeforeHaveTheirPlacesAnywhere) {
   EXPECT_EQ(epochs_.count(), 1005U);
 }
 
-// Readers of an epoch that is there while others come, segments with them, and go.
+// Looks up an existing epoch while other epochs come and go, with their segments.
 TEST_F(BulkEpochsTest, LookupsAreRightWhileSegmentsAreMade) {
   const BulkEpoch first = enter(1).front();
   std::atomic<std::uint64_t> newest{raw(first)};

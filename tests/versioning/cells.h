@@ -53,7 +53,7 @@ struct Cells {
       all.back()->table = MappingTable::make(memory);
     }
   }
-  /// All transactions have ended, and their versions were collected.
+  /// All transactions must have ended, and their versions must be collected.
   ~Cells() {
     for (const auto& cell : all) {
       cell->table->prune([](EntryPtr) {});

@@ -23,7 +23,7 @@ class GravesTest : public testing::Test {
       note(tree, std::to_string(i));
     }
   }
-  /// All that it has of this tree, asking as long as it says that it may have some.
+  /// All hints of this tree, taken as long as may_have() says that there are more.
   [[nodiscard]] std::set<std::string> take_all(TreeId tree, int asked_max) {
     std::set<std::string> taken;
     for (int asked = 0; asked < asked_max && hints_.may_have(tree); ++asked) {
@@ -47,7 +47,7 @@ TEST_F(GravesTest, SomeRemovalsAreNotedAndTakenOnce) {
   EXPECT_FALSE(hints_.may_have(TreeId{3}));
 }
 
-// Trees 3 and 19 share a place: each gets its own keys only, and all of them.
+// Trees 3 and 19 share a slot: each gets its own keys only, and all of them.
 TEST_F(GravesTest, TreesThatShareAPlaceGetTheirOwn) {
   note_many(TreeId{3}, 400);
   for (int i = 1000; i < 1400; ++i) {
@@ -71,7 +71,7 @@ TEST_F(GravesTest, BeyondABoundNothingIsNoted) {
   EXPECT_EQ(take_all(TreeId{3}, 20'000).size(), 512U);
 }
 
-// Trees that share a place hide none from each other, and none comes before its date.
+// Trees that share a slot hide no hint of each other, and no hint comes before its date.
 TEST(FoldedGhostHints, CanBeTakenFromTheirDateOn) {
   constexpr TreeId kOne{1};
   constexpr TreeId kOther{17};

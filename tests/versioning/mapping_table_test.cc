@@ -22,7 +22,7 @@ using btree::test::AllocationFault;
 
 constexpr TreeId kTree{3};
 
-/// What a table should hold.
+/// The expected contents of a table.
 struct Expected {
   WriterId writer = kNoWriter;
   std::uint32_t reserved_bytes = 0;
@@ -35,7 +35,7 @@ class MappingTableTest : public ::testing::Test {
  protected:
   MappingTableTest() : random_(palimpsest::test::seed()) {}
 
-  // Tables end without entries: those that a test leaves are emptied.
+  // A table must be empty when it is destroyed: removes the entries that a test leaves.
   static void empty(MappingTable& table) {
     std::vector<std::string> keys;
     table.visit([&](const Entry& entry) { keys.emplace_back(entry.key()); });
@@ -170,7 +170,7 @@ TEST_F(MappingTableTest, SplitsAndMergesMoveTheEntriesThemselves) {
   }
 }
 
-// Wherever entries go, what is known of their versions goes with them.
+// When entries move, the age of their versions moves with them.
 TEST_F(MappingTableTest, TheYoungestStartGoesWithTheEntries) {
   const TablePtr left = MappingTable::make(memory_);
   insert(*left, "a", WriterId{1});
@@ -189,7 +189,7 @@ TEST_F(MappingTableTest, TheYoungestStartGoesWithTheEntries) {
   empty(*left);
 }
 
-// Wherever an entry has moved, its release is noticed by the table it is in.
+// The table that holds an entry notices its release, wherever the entry has moved.
 TEST_F(MappingTableTest, ReleasesAreNoticedWhereTheEntryIs) {
   const TablePtr left = MappingTable::make(memory_);
   Entry& entry = insert(*left, "m", WriterId{1});
@@ -203,7 +203,7 @@ TEST_F(MappingTableTest, ReleasesAreNoticedWhereTheEntryIs) {
   EXPECT_EQ(right->prune([](EntryPtr) {}), 1U);
 }
 
-// A small table gives one empty entry at a time, whose memory is used again; a large one prunes.
+// A small table reuses one empty entry at a time; a large one prunes.
 TEST_F(MappingTableTest, TakesAnEmptyEntryOfASmallTable) {
   const TablePtr table = MappingTable::make(memory_);
   Entry& busy = insert(*table, "busy", WriterId{1});
@@ -297,7 +297,7 @@ TEST_F(MappingTableTest, FailedAllocationsChangeNothing) {
   empty(*table);
 }
 
-// What the pool does with tables: one without entries in use is not kept.
+// The pool retains a table only if it has entries in use.
 TEST_F(MappingTableTest, AttachmentKeepsTablesInUseOnly) {
   TableAttachment attachment;
   MappingTable& table = *MappingTable::make(memory_).release();
@@ -313,7 +313,7 @@ TEST_F(MappingTableTest, AttachmentKeepsTablesInUseOnly) {
   EXPECT_EQ(memory_.entries(), 0U);
 }
 
-// Of several pages at a time: of some nothing is left, of some not all.
+// Several pages at a time: of some tables nothing remains, of some a part does.
 TEST_F(MappingTableTest, SeveralArePrunedTogether) {
   TableAttachment attachment;
   std::vector<buffer::Hanging> tables;

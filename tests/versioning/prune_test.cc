@@ -1,4 +1,4 @@
-// Pruning: an old reader keeps what it sees, and little else.
+// Pruning: an old reader retains the versions that it sees, and few more.
 #include "versioning/prune.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST_F(PruneTest, ChainsStayShortUnderAnOldReader) {
   EXPECT_EQ(chain_length(0), 0U);
 }
 
-// Each change patches another place; what the dropped ones have said is not lost.
+// Each change patches another offset; nothing that the dropped patches held is lost.
 TEST_F(PruneTest, WhatADroppedPatchSaidIsKept) {
   Random random(palimpsest::test::seed());
   std::string value(60, 'a');
@@ -109,8 +109,8 @@ TEST_F(PruneTest, ASnapshotBetweenKeepsBoth) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// A record comes and goes while a writer has read the clock and not yet published its snapshot:
-// to that one it is a change since it began.
+// A record comes and goes after a writer has read the clock and before it publishes its snapshot:
+// for that writer it is a change since it began.
 TEST_F(PruneTest, WhatCameAndWentWhileAWriterBeganIsAConflict) {
   bool is_first = true;
   {
@@ -118,7 +118,7 @@ TEST_F(PruneTest, WhatCameAndWentWhileAWriterBeganIsAConflict) {
       if (!std::exchange(is_first, false)) {
         return;
       }
-      write(2, std::nullopt);  // put in and removed by one transaction
+      write(2, std::nullopt);  // inserted and removed by one transaction
       writer_.begin();
       writer_.prune(2);
       writer_.roll_back();
@@ -131,10 +131,10 @@ TEST_F(PruneTest, WhatCameAndWentWhileAWriterBeganIsAConflict) {
 
 #endif
 
-/// So many small changes that what was left before them is not recent any more.
+/// So many small changes that the versions before them are no longer recent.
 constexpr int kPassRecent = 300;
 
-// Nobody adds a third version, or comes by otherwise: the owner has merged what he left.
+// No thread adds a third version or visits the record: the owner merges its versions itself.
 TEST_F(PruneTest, WhatATransactionHasLeftIsMergedSoon) {
   write(0, "first");
   reader_.begin();
@@ -167,7 +167,7 @@ TEST_F(PruneTest, WhatASnapshotBetweenTellsApartIsNotMerged) {
   other_.roll_back();
 }
 
-// Who collects the version of a removal notes the leaf, so that it is cleared away.
+// The thread that collects the version of a removal notes the leaf, so that the ghost is purged.
 TEST_F(PruneTest, TheVersionOfARemovalIsNotMerged) {
   write(0, "first");
   reader_.begin();
@@ -181,7 +181,7 @@ TEST_F(PruneTest, TheVersionOfARemovalIsNotMerged) {
   reader_.roll_back();
 }
 
-// Chunks of a buffer's versions that are merged go; those that an old reader needs stay.
+// Merged chunks of a buffer's versions are freed; those that an old reader needs stay.
 TEST_F(PruneTest, ManyRecordsThatChangeTimeAndAgainTakeLittle) {
   for (std::size_t cell = 0; cell < cells_.all.size(); ++cell) {
     write(cell, "original");
@@ -197,7 +197,7 @@ TEST_F(PruneTest, ManyRecordsThatChangeTimeAndAgainTakeLittle) {
   reader_.roll_back();
 }
 
-// A slot that is idle keeps nothing, though it may have prepared more than it used.
+// An idle slot retains nothing, though it may have prepared more than it used.
 TEST_F(PruneTest, IdleMemoryIsGivenBack) {
   write(0, "one");
   for (int i = 0; i < 200; ++i) {
@@ -217,7 +217,7 @@ TEST_F(PruneTest, IdleMemoryIsGivenBack) {
   reader_.roll_back();
 }
 
-// Put in and taken out again while an old reader looks on: nothing is left of it.
+// Inserted and removed while an old reader is open: nothing of it is left.
 TEST_F(PruneTest, WhatCameAndWentLeavesNothingForReaders) {
   reader_.begin(kReads);
   write(0, "job");
@@ -244,7 +244,7 @@ TEST_F(PruneTest, WhoMayStillWriteMeetsAConflict) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Its owner has read the clock, after others had committed, and has not published what it read.
+// The snapshot's owner has read the clock, after other commits, and has not published its reading.
 TEST_F(PruneTest, ASnapshotBeingTakenCounts) {
   write(0, "one");
   reader_.begin();

@@ -1,4 +1,4 @@
-// What was read, as a commit asks for it: beside a model that remembers every key and every range.
+// The read set that a commit validates, compared with a model that remembers every key and range.
 #include "versioning/read_set.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::string key_of(std::uint64_t number) {
   return fmt::format("{:03}", number);
 }
 
-/// Keys are numbers, or lie between two of them.
+/// A key that is a number, or lies between two numbers.
 std::string any_key(Random& random) {
   const std::string key = key_of(random.below(kKeys));
   return random.one_in(4) ? key + std::string(1, random.one_in(2) ? '\0' : 'x') : key;
@@ -107,7 +107,7 @@ TEST(ReadSetTest, CoversWhatWasReadAndNothingElse) {
         extend(random, reads, id, models[place.first].ranges[place.second]);
       }
       if (random.one_in(20)) {
-        reads.seal();  // a commit that could not be, and is tried again
+        reads.seal();  // a commit that was refused, and is tried again
       }
     }
     reads.seal();
@@ -122,7 +122,7 @@ TEST(ReadSetTest, CoversWhatWasReadAndNothingElse) {
   }
 }
 
-// Whatever it may take: what was read is covered, and what it takes is within bounds all the time.
+// With any budget: everything read is covered, and the memory stays within bounds all the time.
 TEST(ReadSetTest, WithLittleMemoryItIsCoarserAndMissesNothing) {
   const std::uint64_t seed = palimpsest::test::seed();
   Random random(seed);
@@ -134,7 +134,8 @@ TEST(ReadSetTest, WithLittleMemoryItIsCoarserAndMissesNothing) {
       reads.begin();
       std::vector<Model> models(kTrees);
       std::vector<std::pair<ReadSet::RangeId, std::pair<std::size_t, std::size_t>>> open;
-      const std::uint64_t width = random.below(40);  // some keys lie in their string, some do not
+      // some keys fit their string's own memory, some do not
+      const std::uint64_t width = random.below(40);
       const auto wide_key = [&](Random& from) {
         return fmt::format("{:06}{}", from.below(100'000), std::string(width, 'k'));
       };
@@ -181,7 +182,7 @@ TEST(ReadSetTest, WithLittleMemoryItIsCoarserAndMissesNothing) {
   }
 }
 
-// Keys in order are little more than what was read when they have become ranges.
+// Keys read in order cover little more than was read when they have become ranges.
 TEST(ReadSetTest, KeysThatWereReadInOrderBecomeTheRangesThatHoldThem) {
   ReadMemory memory(std::uint64_t{64} << 10U);
   ReadSet reads(memory);
@@ -245,7 +246,7 @@ TEST(ReadSetTest, OneThatMayGrowNoMoreHasReadAllOfATree) {
   EXPECT_TRUE(reads.covers(TreeId{1}, "y"));
 }
 
-// One large set leaves others room to be exact.
+// One large set leaves the other sets memory to be exact.
 TEST(ReadSetTest, EachHasAShareOfTheMemory) {
   ReadMemory memory(std::uint64_t{256} << 10U);
   const auto key = [](std::uint64_t number) { return fmt::format("{:08}", number); };

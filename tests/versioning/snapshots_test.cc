@@ -1,4 +1,4 @@
-// Snapshots and the horizon: what is in use is never below it (I-8).
+// Snapshots and the horizon: the horizon is never above a snapshot in use (I-8).
 #include "versioning/snapshots.h"
 
 #include <gtest/gtest.h>
@@ -123,8 +123,8 @@ TEST_F(SnapshotsTest, ALookIsTakenEverySoManySnapshots) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Somebody has read the clock, and published nothing yet: who looks in between does not find him,
-// and his start is a later reading.
+// A thread has read the clock and published nothing yet: a scan of the slots does not find it, and
+// its start is a later reading.
 TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsPublished) {
   const SlotId reader = claim();
   const SlotId writer = claim();
@@ -155,7 +155,7 @@ TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsKnown) {
   EXPECT_EQ(start, Gsn{101});
 }
 
-// He begins when his slot has been looked at already.
+// The transaction begins after the scan has passed its slot.
 TEST_F(SnapshotsTest, AStartWhileSomebodyLooks) {
   const SlotId reader = claim();
   const SlotId writer = claim();
@@ -171,8 +171,8 @@ TEST_F(SnapshotsTest, AStartWhileSomebodyLooks) {
   EXPECT_GE(start, snapshots_.stable(reader));
 }
 
-// A writer begins, commits and ends after the snapshot's reading of the clock: it is not seen, and
-// not stable.
+// A writer begins, commits and ends after the snapshot's reading of the clock: the snapshot does
+// not see it, and the writer's changes are not stable for it.
 TEST_F(SnapshotsTest, WhatEndsWhileASnapshotIsTakenIsNotSettledForIt) {
   const SlotId reader = claim();
   const SlotId writer = claim();
@@ -189,7 +189,7 @@ TEST_F(SnapshotsTest, WhatEndsWhileASnapshotIsTakenIsNotSettledForIt) {
   EXPECT_LE(snapshots_.stable(reader), start);
 }
 
-// Between the reading of the clock and its publication nobody goes past it.
+// The horizon does not pass a thread between its reading of the clock and the publication.
 TEST_F(SnapshotsTest, OneBeingTakenIsCounted) {
   const SlotId one = claim();
   std::vector<Gsn> horizons;
@@ -224,7 +224,7 @@ TEST_F(SnapshotsTest, OneBeingTakenToReadIsNoWriter) {
   EXPECT_GT(oldest_writer, Gsn{100});
 }
 
-// Who cancels looks, and goes on when the slot has another snapshot, which was cancelled, too.
+// A thread cancels a snapshot, but its slot has another one by then, which was cancelled, too.
 TEST_F(SnapshotsTest, ANewerCancellationIsNotTakenBack) {
   const SlotId one = claim();
   const Gsn first = snapshots_.take(one);
@@ -246,7 +246,7 @@ TEST_F(SnapshotsTest, ANewerCancellationIsNotTakenBack) {
 
 #endif
 
-// Collectors note the largest horizon they have met; nobody who has a snapshot meets one above it.
+// Collectors record the largest horizon they have computed; no snapshot in use is below it.
 TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
   constexpr std::size_t kUsers = 6;
   constexpr std::size_t kCollectors = 2;
@@ -258,7 +258,7 @@ TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
   const auto until =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(test::test_seconds(4));
   const auto use = [&](std::size_t user, Random& random) {
-    // A search that others' claims and releases run past finds none now and then.
+    // While other threads claim and release slots, a search may miss a free one now and then.
     std::optional<SlotId> claimed;
     while (!(claimed = slots.claim(SlotId{static_cast<std::uint32_t>(user)}))) {
       std::this_thread::yield();
@@ -295,7 +295,7 @@ TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
   std::cout << taken << " snapshots\n";
 }
 
-// Nobody who has looked, and knows of a start below what was stable then, meets its owner active.
+// After a reader found a start to be stable, no writer with an older start is active.
 TEST(SnapshotsStress, WhatIsSettledHasEnded) {
   constexpr std::size_t kWriters = 4;
   constexpr std::size_t kReaders = 2;

@@ -1,5 +1,5 @@
-// Versions and their chains: each snapshot sees what had been committed then, whatever was changed,
-// undone and collected since.
+// Versions and their chains: each snapshot sees what had been committed when it was taken,
+// regardless of later changes, rollbacks and collection.
 #include "versioning/version_buffer.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(VersionBuffer, EachSnapshotSeesItsOwnState) {
   EXPECT_EQ(cells.all[0]->table->empty_count(), 1U);
 }
 
-// Who sees all that has been committed in a page need not look at versions.
+// A reader that sees all commits in a page need not look at versions.
 TEST(VersionBuffer, ATableIsQuietForWhoeverSeesAllOfIt) {
   Cells cells(1);
   CellWriter writer(cells);
@@ -107,7 +107,7 @@ TEST(VersionBuffer, ATableIsQuietForWhoeverSeesAllOfIt) {
   old_reader.roll_back();
 }
 
-// After a long reader a slot has many; each of its commits takes a few of them.
+// After a long reader a slot has many versions; each of its commits frees a few of them.
 TEST(VersionBuffer, WhatWasHeldBackGoesLittleByLittle) {
   Cells cells(2000);
   CellWriter writer(cells);
@@ -170,8 +170,8 @@ TEST(VersionBuffer, MemoryIsUsedAgain) {
   EXPECT_LE(most, 3U * 16384);
 }
 
-// A statement that is not done gives back what it has claimed itself, with its versions; those of
-// before stay, also where one buffer's memory ends between the two.
+// A statement that is undone releases its own claims and versions; earlier ones stay, also where
+// one chunk of the buffer ends between the two.
 TEST(VersionBuffer, WhatAStatementHasDoneIsTakenBackAlone) {
   constexpr std::size_t kCells = 300;
   Cells cells(kCells + 1);
@@ -208,7 +208,7 @@ TEST(VersionBuffer, WhatAStatementHasDoneIsTakenBackAlone) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Whoever collects in the background leaves the rest to an owner who has come meanwhile.
+// A thread that collects in the background stops when the slot's owner arrives.
 TEST(VersionBuffer, TheBackgroundGivesWayToTheOwner) {
   constexpr std::size_t kCells = 8;
   Cells cells(kCells);
@@ -266,8 +266,8 @@ TEST(VersionBuffer, HalfDatedIsCommitted) {
   before.roll_back();
 }
 
-// The page says again what was there before: no version of a change that was undone may be taken
-// back without those before it.
+// The page has its old content again: no version of an undone change may be removed without those
+// before it.
 TEST(VersionBuffer, WhatIsRolledBackIsNeverSeenInPart) {
   Cells cells(1);
   CellWriter writer(cells);
@@ -293,8 +293,8 @@ TEST(VersionBuffer, WhatIsRolledBackIsNeverSeenInPart) {
   reader.roll_back();
 }
 
-// A reader has found a version that carries no date yet; before it looks at the commit status, the
-// version is dated and the commit status is the next transaction's: it goes by the date.
+// A reader has found a version without a date. Before it looks at the commit status, the version
+// gets its date and the commit status is the next transaction's: the reader goes by the date.
 TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {
   Cells cells(2);
   CellWriter writer(cells);
@@ -319,7 +319,8 @@ TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {
     });
     writer.commit();
     writer.begin();
-    ASSERT_TRUE(writer.write(1, "newer"));  // it is active: others do not see what it changes
+    // it is active: its changes are invisible to all readers
+    ASSERT_TRUE(writer.write(1, "newer"));
     fate_is_next = true;
     fate_is_next.notify_one();
     reading.join();
@@ -385,7 +386,7 @@ class ModelRun {
     std::unique_ptr<CellWriter> writer;
     bool is_open = false;
     std::map<std::size_t, Value> changes;
-    CellWriter::Mark mark{};  ///< where a statement began, and what had been changed before
+    CellWriter::Mark mark{};  ///< where a statement began, and the changes before it
     std::map<std::size_t, Value> changes_before;
   };
 
@@ -432,7 +433,8 @@ class ModelRun {
         own != one.changes.end() ? own->second : history_.at(cell, one.writer->snapshot());
     ASSERT_EQ(one.writer->read(cell), expected);
   }
-  /// Whether it must succeed is known: nobody else has it open, or has committed it since.
+  /// The model knows whether it must succeed: no other transaction claims the cell, or has
+  /// committed it since.
   void write(Open& one, std::size_t cell) {
     bool is_free = history_.at(cell, one.writer->snapshot()) ==
                    history_.at(cell, Gsn{std::numeric_limits<std::uint64_t>::max()});

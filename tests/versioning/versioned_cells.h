@@ -1,4 +1,4 @@
-// Records with versions, without trees: transactions on cells (cells.h) that do what the tree and
+// Records with versions, without trees: transactions on cells (cells.h) that behave as the tree and
 // transactions do.
 #pragma once
 
@@ -29,13 +29,13 @@ class CellWriter {
         writer_(cells.memory, WriterId{raw(slot_) + 1}),
         versions_(cells.memory),
         pruner_(cells.snapshots, cells.memory) {}
-  /// One that a failed test has left open is rolled back, or others would wait for it.
+  /// Rolls back a transaction that a failed test has left open, which would block the rest.
   ~CellWriter() {
     if (is_open_) {
       roll_back();
     }
     for (; versions_.has_old(); std::this_thread::yield()) {
-      collect();  // others may still need them
+      collect();  // other readers may still need them
     }
     cells_.slots.release(slot_);
   }
@@ -56,7 +56,7 @@ class CellWriter {
       const std::lock_guard page(cell.latch);
       CellImage image = cell.record;
       if (cell.table->is_quiet_at(snapshot_)) {
-        return image.shown();  // as scans do; others look at the versions
+        return image.shown();  // as scans do; point reads look at the versions
       }
       Entry* entry = cell.table->find(key_of(number));
       if (entry == nullptr || view(*entry, {snapshot_, &versions_.commit_status()}, image)) {
@@ -65,7 +65,7 @@ class CellWriter {
     }
   }
 
-  // False: a conflict, and nothing has changed. `value`: nothing to delete it.
+  // False: a conflict, and nothing has changed. Without a `value` it deletes.
   [[nodiscard]] bool write(std::size_t number, const std::optional<std::string>& value) {
     const std::string key = key_of(number);
     writer_.prepare(key);
@@ -95,7 +95,7 @@ class CellWriter {
     return true;
   }
 
-  /// Returns its timestamp.
+  /// Returns the commit's timestamp.
   Gsn commit() {
     versions_.commit_status().announce();
     const Gsn timestamp = cells_.clock.draw(Gsn{0});
@@ -111,7 +111,7 @@ class CellWriter {
     versions_.abort();
     end();
   }
-  /// What is written from here on may be taken back alone, as a statement that is not done.
+  /// The start of a statement: the changes from here on can be undone alone.
   struct Mark {
     std::size_t changes = 0;
     std::size_t claims = 0;
@@ -123,13 +123,13 @@ class CellWriter {
     versions_.abort_since(mark.versions);
     writer_.end_since(mark.claims);
   }
-  /// As the purging of ghosts does.
+  /// As the purge of ghosts does.
   void prune(std::size_t number) {
     Cell& cell = *cells_.all[number];
     const std::lock_guard page(cell.latch);
     prune_idle(cell.table->find(key_of(number)), cell.record);
   }
-  /// Between two transactions.
+  /// Called between two transactions.
   void collect() {
     versions_.collect(cells_.snapshots.horizon());
     pruner_.begin();
@@ -167,7 +167,7 @@ class CellWriter {
     }
   }
 
-  /// One byte in which they differ is a patch, all else is the whole value.
+  /// If one byte differs, writes a patch, otherwise the whole value.
   void change(Entry& entry, CellImage& record, const std::optional<std::string>& value) {
     const std::string before = record.value;
     if (!record.exists) {

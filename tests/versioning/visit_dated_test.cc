@@ -1,5 +1,5 @@
-// What a serializable transaction looks through when it commits: the versions with dates since its
-// snapshot, in the buffers of all others.
+// What a serializable transaction visits when it commits: the versions dated after its snapshot, in
+// the buffers of all other slots.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ using test::Cells;
 using test::CellWriter;
 using Value = std::optional<std::string>;
 
-// Of the versions that several writers have left, collected and merged as ever: whatever a snapshot
-// in use would see change, and nothing that has not been changed. In parts, as if asked twice.
+// Several writers leave versions, collected and merged as usual: the visit finds every change after
+// a snapshot in use, and nothing that has not changed. It runs in parts, as if called twice.
 TEST(VersionBuffer, WhatHasChangedSinceASnapshotIsVisited) {
   constexpr std::size_t kCells = 60;
   constexpr std::size_t kWriters = 3;
@@ -104,7 +104,7 @@ TEST(VersionBuffer, WhatHasChangedSinceASnapshotIsVisited) {
   }
 }
 
-// A version that was merged into an older one is nobody's: its entry may be gone.
+// A version that was merged into an older one has no owner: its entry may be gone.
 TEST(VersionBuffer, DroppedVersionsAreNotVisited) {
   Cells cells(2);
   CellWriter writer(cells);
@@ -120,7 +120,7 @@ TEST(VersionBuffer, DroppedVersionsAreNotVisited) {
     write(0, value);
   }
   write(1, "came");
-  write(1, std::nullopt);  // and went: no reader can tell
+  write(1, std::nullopt);  // inserted and removed: no reader can tell
   writer.begin();
   writer.prune(0);
   writer.prune(1);

@@ -1,4 +1,4 @@
-// Entries and their owners: claiming, ending, and who may free what when.
+// Entries and their owners: claiming, ending, and which thread may free an entry when.
 #include "versioning/writer.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(Writer, SpareIsUsedAgain) {
   EXPECT_EQ(memory.entries(), 0U);
 }
 
-// Entries for several claims, whatever was kept before, and whatever is given back in between.
+// Prepares entries for several claims, with any number retained before and returned in between.
 TEST(Writer, ManyArePreparedAtOnce) {
   EntryMemory memory;
   {
@@ -76,7 +76,7 @@ TEST(Writer, ManyArePreparedAtOnce) {
     }
     writer.end();
     table->prune([&](EntryPtr entry) { writer.recycle(std::move(entry)); });
-    const std::string prefix(100, 'p');  // has no room where the short ones were
+    const std::string prefix(100, 'p');  // the short ones' memory is too small
     writer.prepare_many(20, prefix.size() + 2);
     table->reserve(20);
     for (int i = 0; i < 20; ++i) {
@@ -113,8 +113,9 @@ TEST(Writer, FailedPreparationChangesNothing) {
   EXPECT_EQ(table->prune([](EntryPtr) {}), 1U);
 }
 
-// Writers end without the page's latch while others, holding it, prune and split: an entry is freed
-// once, after its owner's last access. (The latch is a mutex here; sanitizers see the rest.)
+// Writers end without the page's latch while another thread, holding it, prunes and splits: an
+// entry is freed once, after its owner's last access. (The latch is a mutex here; sanitizers check
+// the rest.)
 TEST(Writer, EndsBesidePrunesAndSplits) {
   constexpr std::size_t kThreads = 6;
   constexpr int kRounds = 3000;
@@ -122,7 +123,8 @@ TEST(Writer, EndsBesidePrunesAndSplits) {
   std::mutex latch;
   TablePtr left = MappingTable::make(memory);
   TablePtr right;
-  std::vector<std::uint64_t> unshared(64, 0);  // each belongs to who has claimed its key
+  // each belongs to the thread that has claimed its key
+  std::vector<std::uint64_t> unshared(64, 0);
   palimpsest::test::run_threads(kThreads, [&](std::size_t thread) {
     for (int round = 0; round < kRounds; ++round) {
       Writer writer(memory, WriterId{1 + thread + kThreads * static_cast<unsigned>(round)});

@@ -1,5 +1,5 @@
-// What bounds a log that is written: the rings of its slots, and the credit that keeps it within
-// its segments.
+// The bounds of a log in use: the rings of its slots, and the credit that keeps it within its
+// segments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ class LogBounds : public ::testing::Test {
   std::unique_ptr<io::Device> device_;
 };
 
-// While a batch is on its way to the disk, its records can be read nowhere but in the ring: their
-// owner may go on appending, but not over them.
+// During the write of a batch, only the ring contains its records: their slot may append more, but
+// not over them.
 TEST_F(LogBounds, RecordsOnTheirWayToTheDiskStayInTheRing) {
   OpenLog open(*device_);
   const SlotId slot = open.claim();
@@ -67,7 +67,7 @@ TEST_F(LogBounds, RecordsOnTheirWayToTheDiskStayInTheRing) {
   EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*disk_.snapshot().device())), "");
 }
 
-// What the memory is reckoned for is the logs of the first slots; another may not take as much.
+// The memory budget counts larger logs for the first slots only; no other slot may take as much.
 TEST_F(LogBounds, OnlyTheFirstSlotsHaveTheLargerLogs) {
   LogOptions options = small_options();
   options.first_slot_log_bytes = 2 * options.slot_log_bytes;
@@ -83,8 +83,8 @@ TEST_F(LogBounds, OnlyTheFirstSlotsHaveTheLargerLogs) {
   EXPECT_FALSE(open.log().slot_log(second).has_room(options.slot_log_bytes + 1));
 }
 
-// Padding is not paid for by credit: who commits little at a time uses up more of the log than he
-// took. When nothing is left, credit in hand does not help; only those who make space go on.
+// Credit does not cover padding: a writer of small commits uses more of the log than its credit.
+// When nothing is left, remaining credit does not help; only threads that free space go on.
 TEST_F(LogBounds, CreditInHandDoesNotPassPadding) {
   OpenLog open(*device_);
   const SlotId slot = open.claim();
@@ -94,7 +94,7 @@ TEST_F(LogBounds, CreditInHandDoesNotPassPadding) {
         whose, {.bytes = 100, .credit_bytes = credit_bytes, .goes_first = goes_first},
         [] { return true; });
   };
-  for (std::uint64_t i = 0; i < 150; ++i) {  // more than a segment, to be given back below
+  for (std::uint64_t i = 0; i < 150; ++i) {  // more than a segment, freed below
     open.log().wait_durable(open.commit(slot, i).gsn);
   }
   ASSERT_TRUE(try_reserve(slot, std::size_t{2} << 16U, false));
@@ -121,8 +121,8 @@ TEST_F(LogBounds, CreditInHandDoesNotPassPadding) {
   EXPECT_TRUE(try_reserve(slot, 100, false));
 }
 
-// Padding is not paid for by credit: small commits of many slots use up more than they took. They
-// are told to wait, and the log works on.
+// Credit does not cover padding: small commits of many slots use more than their credit. They have
+// to wait, and the log keeps working.
 TEST_F(LogBounds, PaddingOfSmallCommitsPushesBack) {
   OpenLog open(*device_);
   std::vector<SlotId> slots;
@@ -188,8 +188,8 @@ TEST_F(LogBounds, WhatIsUndoneIsOwedNoMore) {
   log.append_rolled_back();
 }
 
-// Who works for another, within a call of that, ends with it: by what both have used of the log it
-// is judged whether another attempt would come to the same end.
+// A transaction that works for another one, within a call of that one, is cancelled with it: the
+// log space of both decides whether another attempt would fail again.
 TEST_F(LogBounds, WhoWorksForOneThatTakesMuchOfAShortLogIsToldThatThereIsNoRoom) {
   constexpr std::size_t kChangeBytes = 1000;
   LogFileOptions files = kSmallFiles;

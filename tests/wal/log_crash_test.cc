@@ -1,10 +1,10 @@
 // Crashes at every operation of log workloads: several slots interleaved, group commits, segments
-// left and reused, replay's start moved, incarnations. What must then be there:
-//   - every record that was acknowledged as durable, with its content;
-//   - of each incarnation exactly the records with GSN <= its cut, none missing in between;
-//   - nothing that an earlier recovery has cut off;
-//   - never a report of corruption;
-//   - and the log goes on: a new incarnation appends, and is found again.
+// left and reused, replay's start moved, incarnations. Afterwards there must be:
+// - every record that was acknowledged as durable, with its content;
+// - of each incarnation exactly the records with GSN <= its cut, none missing in between;
+// - nothing that an earlier recovery has cut off;
+// - never a report of corruption;
+// - a log that works: a new incarnation appends, and is found again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ using palimpsest::test::Sweep;
 
 constexpr double kSecondsPerWorkload = 3;
 
-/// What is known outside of the log.
+/// The expected state, outside of the log.
 struct Journal {
   std::vector<Remembered> appended;         ///< of all incarnations, in the order of appending
   std::map<Incarnation, Gsn> acknowledged;  ///< durable GSN seen
@@ -47,7 +47,7 @@ struct Journal {
 struct CrashPoint {
   SimDisk disk;
   Journal journal;
-  bool nothing_in_flight = false;  ///< but a sync, perhaps
+  bool nothing_in_flight = false;  ///< only a sync may be under way
 };
 
 struct Totals {
@@ -89,7 +89,7 @@ class Workload {
     journal_.appended.push_back(log_.change(slots_[at], ++numbers_[at], size(), page_));
     page_ = random_.one_in(2) ? journal_.appended.back().gsn : page_;
   }
-  // Others append, commit, and have it all written, while this record is not published.
+  // Other slots append, commit, and write everything, while this record is not published.
   void change_across_a_round(std::size_t at) {
     const std::size_t other = (at + 1) % slots_.size();
     journal_.appended.push_back(log_.change_while(slots_[at], ++numbers_[at], size(), page_, [&] {
@@ -118,7 +118,7 @@ class Workload {
     log_.log().wait_durable(gsn);
     note_acknowledged();
   }
-  // What is appended and not written yet lies behind the start: take it when all is written.
+  // Appended records that are not written yet lie behind the start: take it when all is written.
   void move_start() {
     log_.log().write_pending();
     const LogStart start = log_.log().current_start();
@@ -136,7 +136,7 @@ class Workload {
   Gsn page_{};
 };
 
-/// The records that must be found if replay starts where the `start`-th start says.
+/// The records that must be found if replay begins at the `start`-th start.
 std::vector<Remembered> expected_from(const Journal& journal, const Found& found,
                                       std::size_t first_index) {
   std::vector<Remembered> expected;
@@ -162,7 +162,7 @@ void sort(std::vector<Remembered>& records) {
   });
 }
 
-/// Whether all is there that was acknowledged, of the records from `first_index` on.
+/// Whether all acknowledged records from `first_index` on are there.
 bool has_acknowledged(const Journal& journal, const std::vector<Remembered>& records,
                       std::size_t first_index) {
   for (std::size_t i = first_index; i < journal.appended.size(); ++i) {
@@ -185,7 +185,7 @@ std::string describe(const char* what, const std::vector<Remembered>& records) {
   return text;
 }
 
-/// "" if what was found may be there. A start that was being written may count or not.
+/// "" if the result is possible. A start that was being written may count or not.
 std::string judge(const Journal& journal, const Found& found) {
   std::vector<Remembered> records = found.records;
   sort(records);
@@ -202,7 +202,7 @@ std::string judge(const Journal& journal, const Found& found) {
   return fault;
 }
 
-/// Opens a crashed disk, judges, and goes on; crashes again there if `depth` says so.
+/// Opens a crashed disk, judges, and goes on; crashes again there, down to `depth`.
 std::string recover(SimDisk& disk, const Journal& journal, std::uint64_t seed, unsigned depth,
                     Totals& totals) {
   ++totals.states;
@@ -215,7 +215,7 @@ std::string recover(SimDisk& disk, const Journal& journal, std::uint64_t seed, u
     if (std::string fault = judge(journal, found); !fault.empty()) {
       return fault;
     }
-    // From here on what was found is what there is.
+    // From here on the found records are the complete ones.
     Journal after = journal;
     after.cut.clear();
     for (const Remembered& record : journal.appended) {
@@ -277,7 +277,7 @@ void crash_everywhere(std::uint64_t seed, int steps, std::uint64_t damages) {
       const CrashKeeps keeps = damage == 0   ? CrashKeeps::nothing
                                : damage == 1 ? CrashKeeps::everything
                                              : CrashKeeps::random;
-      // The process is killed, and the disk with its cache lives on; or the power fails.
+      // The process is killed, and the disk and its cache survive; or the power fails.
       const bool killed = damage == 3 && points[i].nothing_in_flight;
       SimDisk crashed = killed ? points[i].disk.snapshot()
                                : points[i].disk.crash(seed * 1'000'003 + i * 101 + damage, keeps);
@@ -312,8 +312,8 @@ TEST(LogCrash, ARoundAcrossSegmentsIsDurableAsAWhole) {
   EXPECT_EQ(missing(appended, open.log().durable_gsn(), read_log(*crashed.device())), "");
 }
 
-// A crash has kept the header of a segment and lost its only batch. The segment's number is given
-// again, to a file made since: two that hold one number would be refused.
+// A crash has kept the header of a segment and lost its only batch. Another file, made since, gets
+// the segment's number again: two files with one number would be refused.
 TEST(LogCrash, NumberOfASegmentWithoutBatchesIsGivenAgain) {
   SimDisk disk;
   const auto device = disk.device();
@@ -346,8 +346,8 @@ TEST(LogCrash, NumberOfASegmentWithoutBatchesIsGivenAgain) {
   EXPECT_EQ(read_log(*device).records.size(), kept + 3);
 }
 
-// A process is killed when the segment that it makes is whole, but for its name's being durable.
-// The next one fills that segment, and the power fails.
+// A process is killed when the segment that it makes is whole, but its name is not durable. The
+// next one fills that segment, and the power fails.
 TEST(LogCrash, SegmentMadeByAKilledProcessKeepsItsName) {
   SimDisk disk;
   SimDisk killed;
@@ -379,8 +379,8 @@ constexpr LogFileOptions kZerosBeside{.segment_bytes = kSmallFiles.segment_bytes
                                       .segments_max = kSmallFiles.segments_max,
                                       .zeros_beside = true};
 
-// What is durable is so before any zeros are written beside; then segments are begun one after the
-// other while theirs are.
+// Records become durable before any zeros are written in parallel; then segments are begun one
+// after the other while their zeros are written.
 TEST(LogCrash, ANewLogIsUsedBeforeItsSegmentsAreZeroed) {
   SimDisk disk;
   std::atomic<bool> is_used = false;

@@ -1,9 +1,10 @@
 // A sync of the log fails, the process ends, and the log is opened again in the same boot, where
 // the cache shows batches that the medium has not. Then the power fails, at every operation:
-//   - opening succeeds, always;
-//   - everything acknowledged is there, by the life before as well as by this one;
-//   - what this life has found, and goes on from, is there as soon as it has opened.
-// The same if opening fails on the way, and where batches that are written again are torn by that.
+// - opening succeeds, always;
+// - everything acknowledged is there, from the life before as well as from this one;
+// - the records that this life has found, and continues from, are durable as soon as it has opened.
+//
+// The same if opening fails on the way, and if batches are torn while they are written again.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,14 +32,14 @@ using palimpsest::test::SimOperation;
 using palimpsest::test::Sweep;
 
 constexpr unsigned kSyncs = unsigned(SimKind::sync);
-/// Of a control file until it is whole.
+/// The name of a control file until it is complete.
 constexpr std::string_view kNewControlFileName = "log-control.new";
 
 bool writes_segment(const SimOperation& operation) {
   return operation.kind == SimKind::write && Segments::is_name(operation.file);
 }
 
-/// What is known outside of the log.
+/// The expected state, outside of the log.
 struct Known {
   std::vector<Remembered> appended;
   std::map<Incarnation, Gsn> needed;  ///< records up to it must be found
@@ -78,7 +79,7 @@ class Life {
     number_ = 1000 * raw(log_.log().incarnation());
   }
 
-  /// Several batches, of which one begins a segment now and then, and replay's start follows.
+  /// Several batches, some of which begin a segment, and replay's start follows.
   void work(int commits) {
     for (int i = 0; i < commits; ++i) {
       for (int changes = 0; changes <= i % 4; ++changes) {
@@ -97,7 +98,7 @@ class Life {
   }
 
  private:
-  // What lies before may be found or not, from here on.
+  // From here on, records before it may be found or not.
   void move_start() {
     known_.appended.erase(known_.appended.begin(),
                           known_.appended.begin() + static_cast<std::ptrdiff_t>(before_start_));
@@ -113,7 +114,8 @@ class Life {
   std::size_t before_start_ = 0;
 };
 
-/// A disk on which a life has ended after its n-th sync failed, the boot going on; whether it did.
+/// A disk on which a life has ended after its n-th sync failed, in the same boot; whether it
+/// failed.
 bool fail_a_sync(SimDisk& disk, Known& known, std::uint64_t nth) {
   bool failed = false;
   {
@@ -129,7 +131,7 @@ bool fail_a_sync(SimDisk& disk, Known& known, std::uint64_t nth) {
   return failed;
 }
 
-/// Opens and works a little, with what a power failure would find at each operation of it.
+/// Opens and works a little; the states that a power failure would leave at each operation.
 std::vector<Point> points_of_a_life(SimDisk& disk, Known known) {
   std::vector<Point> points;
   disk.set_hook([&](const SimOperation&) { points.push_back({disk.snapshot(), known}); });
@@ -142,7 +144,7 @@ std::vector<Point> points_of_a_life(SimDisk& disk, Known known) {
   return points;
 }
 
-/// "" if the disk has what it must have, and the log goes on.
+/// "" if the disk has everything required, and the log goes on.
 std::string fault_of(SimDisk disk, const Known& before) {
   try {
     Known known = before;
@@ -167,7 +169,7 @@ void expect_all_survives(const std::vector<Point>& points, std::uint64_t seed) {
   }
 }
 
-/// A log whose segments have all been used, and what is known of it.
+/// A log whose segments have all been used, and its expected state.
 Point used_log(std::uint64_t seed = 5) {
   Point used{.disk = SimDisk({.seed = seed}), .known = {}};
   Life life(used.disk, used.known);
@@ -176,7 +178,7 @@ Point used_log(std::uint64_t seed = 5) {
 }
 
 constexpr std::uint64_t kSyncsOfALife = 60;
-constexpr std::uint64_t kOperationsOfOpening = 24;  ///< or a few of the work behind it
+constexpr std::uint64_t kOperationsOfOpening = 24;  ///< or a few of the work after it
 
 TEST(LogFailedSync, WhatReopeningFindsIsDurable) {
   const Point used = used_log();
@@ -192,7 +194,7 @@ TEST(LogFailedSync, WhatReopeningFindsIsDurable) {
   }
 }
 
-/// Opening may fail, as a disk does.
+/// Opening may fail with a disk's error.
 void try_to_open(SimDisk& disk, const SimFault& fault) {
   disk.inject(fault);
   try {
@@ -203,7 +205,7 @@ void try_to_open(SimDisk& disk, const SimFault& fault) {
   disk.clear_faults();
 }
 
-// The same batches are written again in each opening, and any operation of one may fail.
+// Each opening writes the same batches again, and any operation of it may fail.
 TEST(LogFailedSync, OpeningFailsOnItsWay) {
   SimDisk base({.seed = 5});
   Known known;
@@ -221,7 +223,7 @@ TEST(LogFailedSync, OpeningFailsOnItsWay) {
   }
 }
 
-/// The disk after the power has failed while batches were written again, of which one is torn now.
+/// The disk after a power failure while batches were written again, one of which is torn now.
 SimDisk torn_amid_writing(const Point& used) {
   SimDisk disk = used.disk.snapshot();
   std::vector<SimDisk> images;
@@ -249,7 +251,7 @@ SimDisk torn_amid_writing(const Point& used) {
   }
 }
 
-// What replaces a torn batch is not durable itself, since that sync fails; then another one does.
+// The replacement of a torn batch is not durable, since that sync fails; then another sync fails.
 // All that is left is the first copy.
 TEST(LogFailedSync, TheFirstCopyStaysUntilOpeningIsWhole) {
   constexpr std::uint64_t kRestored = 2;  // that sync of an opening
@@ -273,8 +275,7 @@ LogStart start_in(const SimDisk& disk) {
   return LogControl::open(*disk.device(), true)->state().start;
 }
 
-// Segments that replay no longer needs may be those that it needs if the control file's newest copy
-// is lost.
+// If the control file's newest copy is lost, replay may need segments that it no longer needed.
 TEST(LogFailedSync, ControlFileIsDurableBeforeSegmentsAreReused) {
   const Point used = used_log();
   for (std::uint64_t nth = 1; nth <= kSyncsOfALife; ++nth) {
@@ -318,7 +319,7 @@ TEST(LogFailedSync, OnlyWhatNoBatchStatesIsWrittenAgain) {
   const StreamPart last = found.end.unstated[0];
   EXPECT_EQ(last.end, found.end.position);
   EXPECT_LT(raw(last.end) - raw(last.begin), 2 * kSegmentHeaderBytes);
-  // With header and neighbours, twice.
+  // With header and adjacent blocks, twice.
   EXPECT_LE(bytes_written_by_opening(disk),
             2 * (raw(last.end) - raw(last.begin) + 3 * kSegmentHeaderBytes));
 }
@@ -334,9 +335,9 @@ TEST(LogFailedSync, OpeningWhatWasClosedCleanlyWritesNothingAgain) {
   EXPECT_EQ(bytes_written_by_opening(disk), 0U);
 }
 
-// Nothing has failed: the batches are durable and acknowledged, and no later one says so. Whenever
-// they are written again the power fails, or a sync, or one after the other, and in the end
-// nothing.
+// Nothing has failed: the batches are durable and acknowledged, but no later batch states that.
+// When they are written again, the power fails, or a sync, or one after the other; the last opening
+// succeeds.
 TEST(LogFailedSync, PowerFailsAgainAndAgainAmidWriting) {
   Random random(palimpsest::test::seed());
   const Point used = used_log();
@@ -357,7 +358,7 @@ TEST(LogFailedSync, PowerFailsAgainAndAgainAmidWriting) {
   }
 }
 
-/// The state is that of a moment when replay's start had moved and its sync failed.
+/// The state when replay's start had moved and its sync failed.
 bool fail_to_move_start(SimDisk& disk, Known& known, std::uint64_t nth) {
   Life life(disk, known);
   disk.inject({.kinds = kSyncs, .file = std::string(kControlFileName), .nth = nth});
@@ -370,7 +371,7 @@ bool fail_to_move_start(SimDisk& disk, Known& known, std::uint64_t nth) {
   }
 }
 
-/// The disk at each write that opening does to the control file, or to what becomes it.
+/// The disk at each write that opening does to the control file, or to its future replacement.
 std::vector<SimDisk> amid_control_writes(SimDisk disk) {
   std::vector<SimDisk> images;
   disk.set_hook([&](const SimOperation& operation) {
@@ -385,8 +386,8 @@ std::vector<SimDisk> amid_control_writes(SimDisk disk) {
   return images;
 }
 
-// One copy of the control file after the other is seen and not durable, and power fails in the
-// middle of writing the next one. Segments before the start that was durable may have been reused.
+// One copy of the control file after the other is visible and not durable, and power fails during
+// the write of the next one. Segments before the durable start may have been reused.
 TEST(LogFailedSync, ControlFileOutlivesFailuresInARow) {
   constexpr std::uint64_t kStarts = 24;
   constexpr std::uint64_t kSeeds = 8;
@@ -420,8 +421,8 @@ void commit_one(SimDisk& disk, Known& known) {
   known.need(open.log().incarnation(), known.appended.back().gsn);
 }
 
-// The copy's last block has room for what is appended behind it, and the control file's copy that
-// makes it void is damaged later.
+// Records are appended into the free part of the copy's last block, and the control file's copy
+// that invalidates the saved block is damaged later.
 TEST(LogFailedSync, ACopyIsNotPutBackOverWhatWasAppended) {
   SimDisk disk;
   Known known;
@@ -434,12 +435,12 @@ TEST(LogFailedSync, ACopyIsNotPutBackOverWhatWasAppended) {
   EXPECT_EQ(fault_of(disk, known), "");
 }
 
-/// Control files under their other name.
+/// The number of unfinished control files.
 std::ptrdiff_t files_that_are_begun(const SimDisk& disk) {
   return std::ranges::count(disk.device()->list(), kNewControlFileName);
 }
 
-// A spare segment is there, and the control file is written where it lies.
+// A spare segment is there, and the control file is overwritten in place.
 TEST(LogFailedSync, ReopeningNeedsNoRoomOnTheDisk) {
   constexpr std::uint64_t kControlFileBytes = std::uint64_t{3} * 4096;
   SimDisk disk({.capacity_bytes = LogStore::kSegmentsMin * kSegmentBytesMin + kControlFileBytes});
@@ -451,7 +452,7 @@ TEST(LogFailedSync, ReopeningNeedsNoRoomOnTheDisk) {
   EXPECT_EQ(fault_of(disk, known), "");
 }
 
-// Whichever operation finds the disk full: the log is opened all the same, unless that is a sync.
+// The disk is full at any operation: the log opens all the same, unless that is a sync.
 TEST(LogFailedSync, AControlFileThatCannotBeFinishedIsRemoved) {
   for (const SimKind full : {SimKind::create, SimKind::allocate, SimKind::write, SimKind::sync}) {
     SCOPED_TRACE(testing::Message() << "kind " << unsigned(full));
@@ -467,7 +468,7 @@ TEST(LogFailedSync, AControlFileThatCannotBeFinishedIsRemoved) {
   }
 }
 
-// As an older build left it on a full disk, or one that could not remove it.
+// As left by an older build on a full disk, or by one that could not remove it.
 TEST(LogFailedSync, AControlFileThatWasBegunIsRemovedByOpening) {
   SimDisk disk;
   const auto device = disk.device();

@@ -1,5 +1,5 @@
-// The n-th write or sync of a log workload fails, once or for good, for every n: the log then takes
-// nothing more and says why, and reopening finds everything that was acknowledged.
+// The n-th write or sync of a log workload fails, once or permanently, for every n: the log then
+// refuses everything and reports the reason, and reopening finds everything that was acknowledged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ using palimpsest::test::SimDisk;
 using palimpsest::test::SimFault;
 using palimpsest::test::SimKind;
 
-/// What a workload got done before the fault.
+/// What a workload completed before the fault.
 struct Done {
   std::vector<Remembered> appended;
-  std::size_t forgotten = 0;  ///< the first so many need not be found
+  std::size_t forgotten = 0;  ///< the first ones, which need not be found
   Gsn acknowledged{};
   bool finished = false;
 };
@@ -43,7 +43,7 @@ void work(OpenLog& open, Done& done) {
   done.finished = true;
 }
 
-/// Whether the workload met the fault.
+/// Returns whether the workload met the fault.
 bool run_with(const SimFault& fault) {
   SimDisk disk;
   const auto device = disk.device();
@@ -89,7 +89,7 @@ bool run_with(const SimFault& fault) {
   return !done.finished;
 }
 
-/// How many operations of a kind the workload does when nothing fails.
+/// The number of operations of a kind in the workload when nothing fails.
 std::uint64_t operations_of(SimKind kind) {
   SimDisk disk;
   const auto device = disk.device();
@@ -110,7 +110,7 @@ void fail_every(SimKind kind, int error, bool for_good) {
     met += run_with({.error = error, .kinds = unsigned(kind), .nth = nth, .for_good = for_good});
     ASSERT_FALSE(::testing::Test::HasFailure()) << "operation " << nth << " of " << operations;
   }
-  EXPECT_GT(met, operations / 2);  // a segment that finds no space is tried again
+  EXPECT_GT(met, operations / 2);  // making a segment without space is retried
 }
 
 TEST(LogFault, WriteFailsOnce) {

@@ -1,4 +1,4 @@
-// A log on a simulated disk, with records that say what they are.
+// A log on a simulated disk, with self-describing records.
 #pragma once
 
 #include <cstdint>
@@ -49,29 +49,29 @@ struct Remembered {
   friend bool operator==(const Remembered&, const Remembered&) = default;
 };
 
-/// What a reader finds.
+/// The result of a reader.
 struct Found {
   LogEnd end;
-  std::vector<Remembered> records;  ///< those that count
-  std::vector<Remembered> beyond;   ///< those beyond a cut
+  std::vector<Remembered> records;  ///< up to the cut
+  std::vector<Remembered> beyond;   ///< beyond a cut
   std::vector<std::pair<Incarnation, Gsn>> cuts;
 };
 
-/// Thrown for a record that nobody wrote.
+/// Thrown for a record that was never written.
 struct UnknownRecord {};
 
-/// Reads the whole log of a directory; not read-only, what it finds is durable afterwards. Throws
-/// what the reader throws, or UnknownRecord.
+/// Reads the whole log of a directory; unless it reads only, its result is durable afterwards.
+/// Throws what the reader throws, or UnknownRecord.
 Found read_log(io::Device& device, const LogFileOptions& files = kSmallFiles,
                bool read_only = true);
 
 /// Appended records with GSN <= `acknowledged` that were not found, as text; "" if there is none.
 std::string missing(const std::vector<Remembered>& appended, Gsn acknowledged, const Found& found);
 
-/// An open log and what belongs to it.
+/// An open log and its parts.
 class OpenLog {
  public:
-  /// Makes the log if there is none, and goes on behind its end.
+  /// Makes the log if there is none, or continues behind its end.
   explicit OpenLog(io::Device& device, const LogFileOptions& files = kSmallFiles,
                    const LogOptions& options = small_options());
 
@@ -89,7 +89,7 @@ class OpenLog {
   /// record not published. It must not append to the same slot.
   Remembered change_while(SlotId slot, std::uint64_t number, std::size_t payload_bytes,
                           Gsn at_least, FunctionRef<void()> meanwhile);
-  /// Lets replay start behind all that is durable now.
+  /// Moves replay's start behind all that is durable now.
   void forget();
 
  private:

@@ -1,5 +1,4 @@
-// A log that begins small: how it grows to whole segments, and what a crash leaves at any step of
-// that.
+// A log that begins small: its growth to whole segments, and a crash at any step of that.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,7 +105,7 @@ TEST(LogGrowth, SmallSegmentsGoWhenItHasOutgrownThem) {
   EXPECT_EQ(missing(appended, appended.back().gsn, read_log(*device, kGrowing)), "");
 }
 
-// Whatever segments of several sizes it is in the middle of making, filling, or giving back.
+// While it makes, fills or frees segments of several sizes.
 TEST(LogGrowth, ACrashAtAnyOperationLosesNothingDurable) {
   SimDisk disk;
   const auto device = disk.device();

@@ -1,5 +1,5 @@
-// Rounds that meet an append at each of its steps, and appends that meet a round: what a round has
-// stated durable is there after a crash (worker_slots.h, argument for (3)).
+// Rounds that meet an append at each of its steps, and appends that meet a round: everything that a
+// round has stated as durable survives a crash (worker_slots.h, argument for (3)).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ class LogInterleaving : public ::testing::Test {
   void commit(SlotId slot) { appended_.push_back(open_.commit(slot, ++number_)); }
   void round() { open_.log().write_pending(); }
 
-  /// All that is stated durable now survives a crash.
+  /// Everything stated as durable now survives a crash.
   void expect_claim_holds() {
     const SimDisk crashed = disk_.crash(1, CrashKeeps::nothing);
     EXPECT_EQ(missing(appended_, open_.log().durable_gsn(), read_log(*crashed.device())), "");
@@ -92,7 +92,7 @@ TEST_F(LogInterleaving, AppendsMeetARound) {
   expect_claim_holds();
 }
 
-// A round that looked before it captures would write what needs pages that were not there then.
+// A round that checks pages before it captures could write records whose pages were not yet there.
 TEST_F(LogInterleaving, WhatNeedsPagesIsWrittenWhenTheyAreDurable) {
   SimDisk disk;
   const auto device = disk.device();
@@ -137,8 +137,8 @@ TEST_F(LogInterleaving, CommitWrittenBeyondTheStatedGsnIsStillPending) {
   EXPECT_FALSE(open_.log().has_pending());
 }
 
-// A slot that has lain idle appends when the round has read the ends of all logs: its record is not
-// in the batch, so its GSN lies above what the batch states (argument for C4 before A1).
+// An idle slot appends when the round has read the ends of all logs: its record is not in the
+// batch, so its GSN lies above what the batch states (argument for C4 before A1).
 TEST_F(LogInterleaving, IdleSlotAppendsBehindARound) {
   for (int i = 0; i < 5; ++i) {
     commit(a_);  // the clock leaves the other slot behind

@@ -24,14 +24,14 @@ class LogOnPersistentMemory : public ::testing::Test {
   palimpsest::test::TemporaryDirectory directory_{palimpsest::test::memory_file_system()};
 };
 
-// The process ends without closing anything; what it has acknowledged is there. The filter lets
-// every sync fail: one would fail the log.
+// The process ends without closing anything; everything it has acknowledged is there. The filter
+// makes every sync fail, which would fail the log.
 TEST_F(LogOnPersistentMemory, CommitsNeedNoSyncOfTheSystem) {
   if (!io::PmemDevice(directory_.path(), false).is_persistent()) {
     GTEST_SKIP() << "no persistent memory; PMEM_IS_PMEM_FORCE=1 makes a tmpfs count";
   }
   constexpr int kNotAllowed = 90;
-  constexpr std::uint64_t kCommits = 150;  // more than a segment, within those that are there
+  constexpr std::uint64_t kCommits = 150;  // more than a segment, within the existing ones
   EXPECT_EQ(palimpsest::test::run_in_child([&] {
               const auto there = device();
               {

@@ -1,5 +1,5 @@
 // More threads than cores append to their slots, change common pages, commit synchronously and not,
-// while replay's start moves and power fails: what was acknowledged is there.
+// while replay's start moves and power fails: everything acknowledged is there.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ using palimpsest::test::SimDisk;
 constexpr std::size_t kThreads = 12;
 constexpr std::uint64_t kTransactions = 150;
 
-/// A page as the log sees it: who changes it holds its latch and raises its GSN.
+/// A page as the log sees it: a thread that changes it holds its latch and raises its GSN.
 struct Page {
   std::mutex latch;
   Gsn gsn{};
@@ -103,7 +103,7 @@ TEST(LogStress, WhatIsAcknowledgedSurvives) {
             << found.records.size() << " found, " << found.beyond.size() << " beyond the cut\n";
 }
 
-// Nobody waits, nobody calls: commits reach the disk by themselves, and an idle log rests.
+// No thread waits or calls the log: commits reach the disk by themselves, and an idle log rests.
 TEST(LogStress, AsynchronousCommitsReachTheDisk) {
   const SimDisk disk;
   const auto device = disk.device();
@@ -118,8 +118,8 @@ TEST(LogStress, AsynchronousCommitsReachTheDisk) {
   }
 }
 
-// Who appends without committing, faster than the interval allows for, finds room all the same:
-// what half fills a slot's log is written by the background, which is not due for an hour.
+// A writer that appends without committing, faster than the interval allows, still gets space: the
+// background thread, which is not due for an hour, writes a slot's log when it is half full.
 TEST(LogStress, AHalfFullLogIsWrittenBeforeItIsFull) {
   const SimDisk disk;
   const auto device = disk.device();

@@ -1,4 +1,4 @@
-// The log as found: written, reopened, damaged, full.
+// The log file: written, reopened, damaged, full.
 #include "wal/log.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ class LogTest : public ::testing::Test {
       open.log().wait_durable(open.commit(slot, i).gsn);
     }
   }
-  /// Where a batch lies, by its sequence number.
+  /// The location of a batch, by its sequence number.
   StreamPosition place_of(std::uint64_t sequence) {
     const LogStore store = LogStore::open(*device_, kSmallFiles, true);
     LogReader reader(store.segments(), store.control().state());
@@ -109,8 +109,8 @@ TEST_F(LogTest, RecordsOfAllSlotsAreFoundInOrder) {
   }
 }
 
-// A slot's GSN rises with every record, the clock only with commits: a round raises it, or what one
-// long transaction has changed could never be written.
+// A slot's GSN rises with every record, the clock only with commits: a round raises the clock, or
+// the changes of one long transaction could never be written.
 TEST_F(LogTest, OneLongWriterIsCoveredByTheNextRound) {
   OpenLog open(*device_);
   const SlotId slot = open.claim();
@@ -124,7 +124,7 @@ TEST_F(LogTest, OneLongWriterIsCoveredByTheNextRound) {
   EXPECT_GE(open.clock().now(), last);
 }
 
-// Many more records than fit a batch: the round takes several, and a record is never cut.
+// Many more records than fit a batch: the round writes several, and no record is split.
 TEST_F(LogTest, ARoundLargerThanABatch) {
   std::vector<Remembered> appended;
   {
@@ -236,7 +236,7 @@ TEST_F(LogTest, AnyFlippedBitIsNoticedOrHarmless) {
   }
 }
 
-// A whole batch with the right number, in the right place, and from another log.
+// A whole batch with the right number, at the right location, and from another log.
 TEST_F(LogTest, ABatchThatFollowsAnotherOneIsRefused) {
   const SimDisk other_disk;
   {
@@ -256,7 +256,7 @@ TEST_F(LogTest, ABatchThatFollowsAnotherOneIsRefused) {
 }
 
 // Batches of one round are synced together: a crash may lose any of them. Those behind a lost one
-// are discarded, and neither come back nor hide what is written in their place.
+// are discarded, and neither come back nor hide the batches written in their place.
 TEST_F(LogTest, DiscardedBatchesDoNotComeBack) {
   {
     OpenLog open(*device_);
@@ -289,8 +289,8 @@ TEST_F(LogTest, DiscardedBatchesDoNotComeBack) {
   }
 }
 
-// The header of a segment is lost and its first batch is not: recovery does not see the batch. When
-// the next incarnation gives the same file the same number, the batch must not come back.
+// A segment loses its header and keeps its first batch: recovery does not see the batch. When the
+// next incarnation gives the same file the same number, the batch must not come back.
 TEST_F(LogTest, BatchOfALostSegmentHeaderDoesNotComeBack) {
   constexpr std::uint64_t kFilling = (kSmallFiles.segment_bytes - kSegmentHeaderBytes) / 512;
   std::string file;
@@ -341,7 +341,7 @@ TEST_F(LogTest, DamagedSegmentHeaderIsNotASpareSegment) {
             ErrorCode::corruption);
 }
 
-// Only what looks like an interrupted making of a segment goes.
+// Removes only files that look like unfinished segments.
 TEST_F(LogTest, FilesOfOthersStay) {
   const auto make = [&](const std::string& name, std::uint64_t bytes, bool is_written) {
     device_->open(name, io::OpenMode::create_new, false)->allocate(0, bytes);
@@ -440,7 +440,8 @@ TEST_F(LogTest, SegmentsAreReusedForever) {
   EXPECT_GT(open.log().statistics().stream_bytes, 40 * kSmallFiles.segment_bytes);
 }
 
-// While the control file is being written, others write on: not over what the old start needs.
+// During the write of the control file other threads write on, but not over what the old start
+// needs.
 TEST_F(LogTest, SegmentsAreReusedOnlyWhenReplayStartsLater) {
   OpenLog open(*device_, {.segment_bytes = kSegmentBytesMin, .segments_max = 32});
   const SlotId slot = open.claim();
@@ -492,8 +493,8 @@ TEST_F(LogTest, WritersWaitUntilReplayStartsLater) {
   EXPECT_GT(asked, 0);
 }
 
-// The disk takes no further segment: writers are told, records within credit still go in, and
-// writing resumes once there is room.
+// The disk has no space for another segment: writers get an error, records within credit are
+// accepted, and writing resumes once there is space.
 TEST_F(LogTest, FullDiskIsToldAndHeals) {
   disk_ = SimDisk({.capacity_bytes = 6 * kSmallFiles.segment_bytes});
   device_ = disk_.device();

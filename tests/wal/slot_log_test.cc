@@ -1,4 +1,5 @@
-// The ring of one slot's log: what goes in comes out, around its end and at every alignment.
+// The ring of one slot's log: records come out as they went in, around its end and at every
+// alignment.
 #include "wal/slot_log.h"
 
 #include <gtest/gtest.h>
@@ -61,8 +62,8 @@ TEST(SlotLog, TakesWholeRecordsInOrder) {
   EXPECT_GT(gsn, 5000U);
 }
 
-// The committer takes nothing until its batch is written: who appends on meanwhile must not have
-// him begin another round for a little.
+// The committer takes nothing until its batch is written: a few appends meanwhile must not make it
+// begin another round.
 TEST(SlotLog, IsToldOfOnceForEachHalf) {
   SlotLog log(kCapacity, kRecordMax);
   const std::size_t bytes = record_bytes(Gsn{1}, 500);
@@ -96,7 +97,7 @@ TEST(SlotLog, HasNoRoomForWhatWouldOverwrite) {
   EXPECT_TRUE(log.has_room(kCapacity - bytes));
 }
 
-// What was taken stays readable until it is overwritten.
+// A taken record stays readable until it is overwritten.
 TEST(SlotLog, RemembersWhatWasTaken) {
   SlotLog log(kCapacity, kRecordMax);
   const Lsn first = append(log, Gsn{1}, 500);

@@ -1,4 +1,4 @@
-// Many threads, one device: every batch gets its own results, whatever the others do.
+// Many threads, one device: every batch gets its own results, regardless of concurrent batches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ class DeviceStressTest : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Device> device_;
 };
 
-/// One thread's pages, and what they should hold.
+/// One thread's pages, and their expected contents.
 class Worker {
  public:
   Worker(File& file, std::size_t thread, std::uint64_t seed)
@@ -120,7 +120,7 @@ TEST_P(DeviceStressTest, ThreadsRunBatchesAtOnce) {
   const auto file = device_->open("pages", OpenMode::create_new, true);
   file->allocate(0, kThreads * kPagesOfAThread * kPage);
   test::run_threads(kThreads + 1, [&](std::size_t thread) {
-    if (thread == kThreads) {  // files come and go, memory is registered and freed
+    if (thread == kThreads) {  // opens and closes files, registers and frees memory
       for (int i = 0; i < 20; ++i) {
         AlignedMemory memory(4 * kPage, kPage);
         const auto registration = device_->register_buffer(memory.bytes());
@@ -178,7 +178,7 @@ TEST_P(DeviceStressTest, OfManySyncsNoneSucceedsAfterOneFailed) {
   }
 }
 
-// Where writes can be atomic at all: on few file systems.
+// Only on the few file systems with atomic writes.
 TEST_P(DeviceStressTest, AtomicWritesComeOutOfRegisteredMemory) {
   const auto file = device_->open("atomic", OpenMode::create_new, true);
   if (file->atomic_write_bytes_max() < kPage) {
@@ -217,7 +217,7 @@ TEST(SyncRace, ASyncBesideAFailingOneDoesNotSucceed) {
       return;
     }
     disk.set_hook({});
-    // The first sync is under way and will fail; one that ran now would find nothing wrong.
+    // The first sync is under way and will fail; a second one that ran now would succeed.
     second = std::thread([&] {
       try {
         file->sync();

@@ -1,4 +1,4 @@
-// What every device promises: io_uring, POSIX, mapped files (persistent or not) and the simulated
+// The contract of all devices: io_uring, POSIX, mapped files (persistent or not) and the simulated
 // disk.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST_P(DeviceTest, BatchesOfAnySizeAreRunWhole) {
           static_cast<std::size_t>(transfer.data.data() - memory.data()), 4096);
     }
     std::fill_n(copy.data(), count * 4096, std::byte{0});
-    std::reverse(batch.begin(), batch.end());  // neighbours, for the vectored calls
+    std::reverse(batch.begin(), batch.end());  // adjacent blocks, for the vectored calls
     file->run(batch);
     EXPECT_EQ(std::memcmp(copy.data(), memory.data(), count * 4096), 0) << count;
   }
@@ -230,7 +230,7 @@ TEST_P(DeviceTest, ExclusiveOpensExcludeEachOther) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-/// The kernel lets go of what a killed process had open when that is gone already.
+/// The kernel closes the files of a killed process only after the process is gone.
 TEST_P(DeviceTest, AFileThatIsAboutToBeClosedIsWaitedFor) {
   if (!is_real()) {
     GTEST_SKIP() << "nothing ends by itself there";
@@ -268,7 +268,7 @@ TEST_P(DeviceTest, AnotherProcessIsLockedOut) {
   EXPECT_EQ(try_in_child(), static_cast<int>(ErrorCode::locked));
   first.reset();
   EXPECT_EQ(try_in_child(), 0);
-  // And the other way round: a lock goes with the process that holds it.
+  // Conversely, a lock ends with the process that holds it.
   EXPECT_EQ(test::run_in_child([&] {
               auto held =
                   PosixDevice(directory_.path(), false).open("a", OpenMode::read_write, true);
@@ -287,7 +287,7 @@ TEST_P(DeviceTest, AClosedFileIsNotLockedByAChildThatInheritedIt) {
   auto directory = device_->lock_directory();
   std::array<int, 2> until{};
   ASSERT_EQ(::pipe(until.data()), 0);
-  const pid_t child = ::_Fork();  // without the handlers that take them from it
+  const pid_t child = ::_Fork();  // without the handlers that would close its files
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::close(until[1]);
@@ -309,7 +309,7 @@ TEST_P(DeviceTest, EachTransferOfABatchHasItsOwnOutcome) {
   if (!is_real()) {
     GTEST_SKIP() << "sim_fault_test has this for the simulated disk";
   }
-  // The system refuses to write beyond this size: of neighbours, the first arrive.
+  // The system refuses to write beyond this size: of adjacent blocks, the first ones arrive.
   EXPECT_EQ(test::run_in_child([&] {
               constexpr rlim_t kBytesMax = rlim_t{6} * 4096;
               const rlimit limit{.rlim_cur = kBytesMax, .rlim_max = kBytesMax};
@@ -404,7 +404,7 @@ TEST_P(DeviceTest, RegisteredMemoryIsMemory) {
   write_and_read(memory, 2);
   registration.reset();
   write_and_read(memory, 3);
-  // More than there is room for, and more than is worth it.
+  // More than can be registered, and more than is worthwhile.
   std::vector<std::unique_ptr<BufferRegistration>> many;
   many.reserve(21);
   for (int i = 0; i < 20; ++i) {

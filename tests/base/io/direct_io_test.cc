@@ -1,4 +1,4 @@
-// What block devices promise, by the files that the kernel shows.
+// Properties of block devices, read from the files of the kernel.
 #include "base/io/direct_io.h"
 
 #include <gtest/gtest.h>

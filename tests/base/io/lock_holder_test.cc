@@ -1,4 +1,4 @@
-// Which process has a file locked, and what a process that was killed keeps locked.
+// Which process has locked a file, and locks that a killed process leaves.
 #include "base/io/lock_holder.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ void report(int pipe, Report number) {
   }
 }
 
-/// Reads some blocks in a batch, which goes through a ring.
+/// Reads some blocks in a batch, which uses a ring.
 void read_batch(File& file) {
   AlignedMemory memory(8 * 4096, 4096);
   std::vector<Transfer> batch;
@@ -92,8 +92,8 @@ TEST_F(LockHolderTest, ThisProcessSaysThatItIsIt) {
   EXPECT_EQ(test::error_of([&] { return open(); }, "this process has it open"), ErrorCode::locked);
 }
 
-/// What a process has registered with io_uring the kernel lets go of late: a file with a lock is
-/// not among it.
+/// The kernel frees the io_uring registrations of a killed process late: a locked file must not be
+/// among them.
 TEST_F(LockHolderTest, AKilledProcessKeepsNoLockThroughItsRings) {
   if (UringDevice::probe() != 0) {
     GTEST_SKIP() << "no io_uring here";
@@ -118,8 +118,8 @@ TEST_F(LockHolderTest, AKilledProcessKeepsNoLockThroughItsRings) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-/// The file of a process that has ended is still held by a child that it has made without handlers
-/// of fork(), as by I/O that has not ended: it is waited for longer.
+/// A child made without handlers of fork() holds the file of a process that has ended, as
+/// unfinished I/O would: opening waits longer for it.
 TEST_F(LockHolderTest, AProcessThatHasEndedIsWaitedForLonger) {
   std::array<int, 2> alive{};
   ASSERT_EQ(::pipe(alive.data()), 0);

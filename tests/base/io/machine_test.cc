@@ -1,4 +1,4 @@
-// What control groups allow, by the files that they show; what this machine has.
+// Limits of control groups, read from their files; the resources of this machine.
 #include "base/io/machine.h"
 
 #include <gmock/gmock.h>

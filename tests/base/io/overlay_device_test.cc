@@ -1,5 +1,5 @@
-// A directory that is only read, as if it could be written: what is seen is what was written, and
-// nothing of the directory behind has changed.
+// A directory opened read-only behind a writable overlay: reads return what was written, and
+// nothing in the directory itself changes.
 #include "base/io/overlay_device.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ AlignedBytes read(File& file, std::uint64_t offset, std::size_t size) {
   return bytes;
 }
 
-/// Files that are there before.
+/// With files that exist before.
 class OverlayDeviceTest : public ::testing::Test {
  protected:
   void make(const std::string& name, std::size_t size) {
@@ -67,7 +67,7 @@ class OverlayDeviceTest : public ::testing::Test {
     file->sync();
     device->sync_directory();
   }
-  /// From now on, whatever changes the disk is an error.
+  /// From now on, any change of the disk is an error.
   void only_read() {
     disk_.set_hook([this](const SimOperation& operation) {
       using enum SimKind;
@@ -239,7 +239,7 @@ class Model {
       default: return look();
     }
   }
-  /// Names, sizes and bytes.
+  /// Compares names, sizes and bytes.
   void look_at_all() {
     std::vector<std::string> names;
     for (const auto& [name, bytes] : files_) {
@@ -263,7 +263,7 @@ class Model {
   };
 
   [[nodiscard]] std::string some_name() { return std::string(1, "abcdefg"[random_.below(7)]); }
-  /// Of those that are open, or are opened now.
+  /// An open file, or one opened now.
   Open* some_file() {
     if (open_.size() < 5 && !random_.one_in(3)) {
       const std::string name = some_name();
@@ -329,7 +329,7 @@ class Model {
       std::ranges::copy(bytes, open->bytes->begin() + static_cast<std::ptrdiff_t>(offset));
     }
   }
-  /// Also beyond the end.
+  /// Reads, also beyond the end.
   void look() {
     if (const Open* const open = some_file()) {
       const std::uint64_t offset = random_.below(9) * kBlock;

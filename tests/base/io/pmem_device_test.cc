@@ -1,7 +1,6 @@
-// What the device for persistent memory promises beyond the others: no sync asks the system for
-// anything, no full file system and no file cut short ends in a signal. What all devices promise is
-// in device_test.cc; that it syncs like any other where nothing is persistent, in
-// real_sync_test.cc.
+// The additional guarantees of the device for persistent memory: no sync makes a system call, and
+// neither a full file system nor a truncated file ends in a signal. device_test.cc covers all
+// devices; real_sync_test.cc checks that it syncs like any other where memory is not persistent.
 #include "base/io/pmem_device.h"
 
 #include <fcntl.h>
@@ -126,7 +125,7 @@ TEST_F(PmemDeviceTest, AFullFileSystemIsAnErrorAndNoSignal) {
               if (allocate(1024 * kBlock) != ErrorCode::no_space) {
                 return 2;
               }
-              file->write(64 * kBlock, memory.bytes());  // what was reserved can be written
+              file->write(64 * kBlock, memory.bytes());  // reserved blocks can be written
               file->sync();
               file->read(64 * kBlock, memory.bytes());
               // A file with holes: there is no space to fill them.
@@ -168,7 +167,7 @@ TEST_F(PmemDeviceTest, GrowthByAnotherOpenIsSeen) {
   EXPECT_TRUE(std::ranges::equal(read.bytes(), written.bytes()));
 }
 
-// Readers beside one who cuts the file short, grows it, and has it mapped anew.
+// Readers beside a thread that truncates the file, grows it, and remaps it.
 TEST_F(PmemDeviceTest, ReadsMeetTruncationAndGrowth) {
   const auto file = device_.open("a", OpenMode::create_new, true);
   const AlignedMemory written(kBlock, kBlock);

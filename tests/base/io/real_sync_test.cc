@@ -1,8 +1,8 @@
-// Each sync of a real device reaches the kernel. In a child process the kernel fails the call that
-// is due (seccomp), and the device has to say so: a device that does not make the call, or takes
-// another way to the disk than the one that the rest of the tests knows, passes nothing here.
+// Each sync of a real device reaches the kernel. In a child process the kernel fails the expected
+// call (seccomp), and the device has to report that: a device that does not make the call, or takes
+// another way to the disk than the other tests cover, fails here.
 //
-// No variable of libpmem is set for this binary (pmem_device_test.cc has one), so that nothing here
+// No variable of libpmem is set for this binary (pmem_device_test.cc has one), so nothing here
 // counts as persistent memory unless it is.
 #include <gtest/gtest.h>
 #include <seccomp.h>
@@ -67,7 +67,7 @@ int status_of(const std::function<void()>& sync) {
   return code == ErrorCode::io_error ? 0 : kOtherError;
 }
 
-// Bytes that are written over others: their data alone has to reach the disk.
+// Overwritten bytes: only their data has to reach the disk.
 TEST_P(RealSyncTest, WhatWasWrittenIsSynced) {
   EXPECT_EQ(
       test::run_in_child([&] {
@@ -92,7 +92,7 @@ TEST_P(RealSyncTest, WhatWasWrittenIsSynced) {
       << "(90: no system-call filter; 91: the kernel was not asked; 92: another error)";
 }
 
-// A file that has grown or was cut: an fdatasync need not cover that.
+// A file that has grown or was truncated: an fdatasync need not cover that.
 TEST_P(RealSyncTest, SizesAndExtentsAreSyncedWhole) {
   for (const bool cuts : {false, true}) {
     EXPECT_EQ(test::run_in_child([&] {
@@ -133,7 +133,7 @@ TEST_P(RealSyncTest, TheDirectoryIsSynced) {
 INSTANTIATE_TEST_SUITE_P(Devices, RealSyncTest, ::testing::Values("posix", "uring", "pmem"),
                          [](const auto& device) { return device.param; });
 
-// The parent of a directory that is made for a database: else a crash may leave no directory.
+// The parent of a new database directory: otherwise a crash may lose the directory.
 TEST(RealDirectoryTest, TheParentOfANewDirectoryIsSynced) {
   const test::TemporaryDirectory parent;
   EXPECT_EQ(test::run_in_child([&] {

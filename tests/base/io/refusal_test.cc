@@ -1,4 +1,4 @@
-// Hosts that forbid io_uring or unbuffered I/O, played by real system-call filters in a child
+// Hosts that forbid io_uring or unbuffered I/O, simulated by system-call filters in a child
 // process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ bool forbid_io_uring(scmp_filter_ctx filter, int error) {
                             SCMP_SYS(io_uring_setup), 0) == 0;
 }
 
-/// As the host of a file system without it, by both ways of asking for it.
+/// As on a file system without it, for both ways of requesting it.
 bool forbid_direct(scmp_filter_ctx filter) {
   const scmp_arg_cmp flags{
       .arg = 2, .op = SCMP_CMP_MASKED_EQ, .datum_a = O_DIRECT, .datum_b = O_DIRECT};
@@ -46,7 +46,7 @@ bool forbid_direct(scmp_filter_ctx filter) {
              0;
 }
 
-/// As a file system that can only write.
+/// As on a file system that can only write.
 bool forbid_reserving(scmp_filter_ctx filter) {
   return forbid_direct(filter) &&
          ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EOPNOTSUPP), SCMP_SYS(fallocate), 0) == 0;
@@ -196,7 +196,7 @@ TEST_F(RefusalTest, WithNeitherItStillWorks) {
 TEST_F(RefusalTest, RingsThatAreRefusedLaterFallBackBatchByBatch) {
   EXPECT_EQ(
       test::run_in_child([&] {
-        Opened opened;  // rings may still be had when the device is opened
+        Opened opened;  // rings are still available when the device is opened
         DeviceOptions options;
         options.log = [&](LogLevel, std::string_view line) { opened.lines.emplace_back(line); };
         opened.device = open_device(directory_.path(), options);
@@ -220,7 +220,7 @@ TEST_F(RefusalTest, ARingThatTakesNoRequestsIsGivenUp) {
               if (!round_trip(*opened.device)) {
                 return 1;
               }
-              // From now on no ring accepts anything, and no new one is to be had.
+              // From now on no ring accepts anything, and no new one can be made.
               if (!install_filter([](auto filter) {
                     return forbid_io_uring(filter, ENOMEM) &&
                            ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAGAIN),

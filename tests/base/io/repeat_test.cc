@@ -1,4 +1,4 @@
-// The repeat logic of File: what happens to each result an implementation may report.
+// The repeat logic of File: the reaction to each result that an implementation may report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBlock = 512;
 
-/// A file whose answers are written down beforehand.
+/// A file with scripted results.
 class ScriptedFile final : public File {
  public:
   struct Call {
@@ -30,9 +30,9 @@ class ScriptedFile final : public File {
   [[nodiscard]] std::size_t alignment_bytes() const noexcept override { return kBlock; }
   [[nodiscard]] std::size_t atomic_write_bytes_max() const noexcept override { return 4096; }
 
-  /// What the next transfers report; afterwards everything succeeds.
+  /// Results of the next transfers; afterwards every transfer succeeds.
   std::vector<std::int64_t> results;
-  /// What every transfer reports once `results` are used up, if not 0.
+  /// The result of every transfer once `results` are used up, if not 0.
   std::int64_t forever = 0;
   std::vector<int> sync_results;
   std::vector<Call> calls;

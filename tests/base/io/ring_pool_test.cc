@@ -1,4 +1,5 @@
-// Rings are lent to one thread at a time, let go of closed files, and are given up when broken.
+// The pool lends a ring to one thread at a time, removes closed files from rings, and drops broken
+// ones.
 #include "base/io/ring_pool.h"
 
 #include <fcntl.h>
@@ -45,7 +46,7 @@ class RingPoolTest : public ::testing::Test {
     ring.run(file, {&request, 1});
     EXPECT_EQ(request.result, 1);
   }
-  /// Reads what is there, and whether the pipe has no writer any more.
+  /// Reads all bytes, and returns whether the pipe has no writer any more.
   [[nodiscard]] bool drained_pipe_is_closed() const {
     for (;;) {
       pollfd waiting{.fd = pipe_[0], .events = POLLIN, .revents = 0};
@@ -126,7 +127,7 @@ TEST_F(RingPoolTest, APlaceUsedAgainIsAnotherFile) {
   ASSERT_EQ(::pipe2(other_pipe.data(), O_NONBLOCK), 0);
   RingFile other;
   {
-    const auto lent = pool_.lend();  // does not learn of it before it comes back
+    const auto lent = pool_.lend();  // not told before it comes back
     write_one(*lent, file);
     pool_.forget_file(file);
     other = pool_.add_file(other_pipe[1]);
@@ -193,11 +194,12 @@ TEST_F(RingPoolTest, LargeMemoryIsNotPinned) {
 
 TEST_F(RingPoolTest, NoTwoThreadsHoldOneRing) {
   constexpr std::size_t kThreads = 8;
-  // Each thread shows its ring before it looks at the others': of two with the same, one sees it.
+  // Each thread publishes its ring before it looks at the other threads': of two with the same, one
+  // sees it.
   std::array<std::atomic<const Ring*>, kThreads> lent{};
   test::run_threads(kThreads, [&](std::size_t thread) {
     for (int i = 0; i < 5000; ++i) {
-      if (thread == 0) {  // somebody opens and closes files all the time
+      if (thread == 0) {  // one thread opens and closes files all the time
         pool_.forget_file(pool_.add_file(pipe_[1]));
         continue;
       }

@@ -1,4 +1,4 @@
-// The simulated disk keeps its promises: what survives a crash, what may not, and what it reports.
+// The simulated disk: what survives a crash, what may not, and what it reports.
 #include "tests/support/sim_disk.h"
 
 #include <gmock/gmock.h>
@@ -172,7 +172,7 @@ TEST_F(SimDiskTest, SizesArePendingItemsOfTheirOwn) {
     const std::size_t size = after.contents("a").size();
     ASSERT_TRUE(size == kPage || size == 2 * kPage) << size;
     not_grown |= size == kPage;
-    if (size == kPage) {  // what arrived beyond the end is not there when the file grows again
+    if (size == kPage) {  // bytes written beyond the end are not there when the file grows again
       after.device()->open("a", OpenMode::read_write, false)->allocate(0, 2 * kPage);
       ASSERT_THAT(values(after, "a", 1), ::testing::ElementsAre(0));
       continue;
@@ -189,7 +189,7 @@ TEST_F(SimDiskTest, SizesArePendingItemsOfTheirOwn) {
   EXPECT_THAT(sizes, ::testing::ElementsAre(0, kPage, 2 * kPage));
   file->sync();
   EXPECT_TRUE(disk_.crash(seed_).contents("a").empty());
-  // What was cut off does not come back when the file grows again, in a crash either.
+  // Truncated bytes do not return when the file grows again, in a crash either.
   file->allocate(0, kPage);
   for (unsigned i = 0; i < kCrashes; ++i) {
     const SimDisk after = disk_.crash(seed_ + i);
@@ -233,7 +233,7 @@ TEST_F(SimDiskTest, ARenameIsWholeAndPending) {
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 2));
   device_->sync_directory();
   EXPECT_THAT(values(disk_.crash(seed_, CrashKeeps::nothing), "a", 0), ::testing::ElementsAre(2));
-  // The replaced file is gone for good but works while open.
+  // The replaced file is removed for good but works while open.
   EXPECT_NO_THROW(write(*old_file, 0, 1, 3));
 }
 
@@ -250,7 +250,7 @@ TEST_F(SimDiskTest, AFailedSyncLosesWhatIsPendingAndTheNextSucceeds) {
     EXPECT_THROW(victim->sync(), Error);
     EXPECT_TRUE(victim->failed());
     EXPECT_THAT(values(disk_, "a", 0), ::testing::ElementsAre(2)) << "reads still show it";
-    // Another descriptor knows nothing of it: its sync succeeds, and proves nothing.
+    // Another descriptor does not see the failure: its sync succeeds, and proves nothing.
     EXPECT_NO_THROW(again->sync());
     EXPECT_EQ(disk_.pending_sectors(), 0U);
     ++seen[values(disk_.crash(seed_), "a", 0)];

@@ -1,4 +1,4 @@
-// Faults on demand, and the engine's repeat logic under each of them at every operation.
+// Injected faults, and the engine's repeat logic under each of them at every operation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,7 @@ AlignedBytes page_of(int value) {
   return bytes;
 }
 
-/// What a small user of the device does; true if it says that all is durable. Errors leave it as
-/// Error.
+/// A small user of the device; true if it reports that all is durable. Errors leave it as Error.
 bool workload(io::Device& device) {
   const auto file = device.open("new", OpenMode::create_new, true);
   file->allocate(0, 8 * kPage);

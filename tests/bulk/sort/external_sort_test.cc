@@ -1,5 +1,4 @@
-// Sorts beside a stable one of the library: what fits into memory, what does not, and what takes
-// many passes.
+// Sorts compared with the library's stable sort: within memory, beyond it, and with many passes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +27,7 @@ using test::Records;
 
 constexpr std::size_t kLeast = SortShape::kMemoryBytesMin;
 
-/// More than many runs hold, and how they should be sorted.
+/// More than many runs hold, and their expected order.
 struct ManyRecords {
   Records records;
   Records sorted;
@@ -116,7 +115,7 @@ TEST_P(SortOf, ValuesBetweenNothingAndTheLimit) {
   records.emplace_back("full", std::string(limit - 4, 'f'));
   const SortStatistics statistics = expect_sorted(records);
   EXPECT_GT(statistics.merges, 10U);
-  // What a merge makes is the most that the file is longer than its records.
+  // The file exceeds its records by at most the output of a merge.
   EXPECT_LT(statistics.file_bytes, 3 * statistics.written_bytes);
 }
 
@@ -145,7 +144,7 @@ TEST_P(SortOf, SeveralPassesUseTheFileAgain) {
     bytes += stored_bytes(key, value);
   }
   EXPECT_GT(statistics.written_bytes, 2 * bytes);
-  // Neighbours lie beside each other, or nearly so if several threads have written them.
+  // Blocks of a run are adjacent, or nearly so if several threads have written them.
   EXPECT_LT(statistics.file_bytes, (GetParam() < 2 ? 2 : 3) * bytes);
 }
 

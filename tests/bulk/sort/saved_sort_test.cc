@@ -1,5 +1,5 @@
-// Sorts that keep their runs, and others that begin with them: after a crash at any time, during
-// merges, with runs that are damaged.
+// Sorts that save their runs, and others that begin with them: after a crash at any time, during
+// merges, with damaged runs.
 #include "bulk/sort/saved_sort.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ class SavedSortOf : public ::testing::TestWithParam<std::size_t> {
       sort.add(records[i].first, records[i].second);
     }
   }
-  /// What comes of the saved runs and the records behind them.
+  /// The result of the saved runs and the records after them.
   Records go_on(io::Device& device, const std::string& saved, const Records& records,
                 std::size_t begin) {
     const auto sort = sort_on(device, SavedSort::parse(saved));
@@ -161,8 +161,8 @@ TEST(SavedSort, IsTextAndBack) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// The thread has sorted all rows, and waits, when the caller goes on after handing over the last
-// ones.
+// The sort's thread has sorted all rows, and waits, when the caller goes on after handing over the
+// last ones.
 TEST(SavedSort, AThreadThatIsAheadOfTheCallerWrites) {
   const SyncHook waits("sort.thread.waits", [] {});
   Disk disk;

@@ -1,4 +1,4 @@
-// A sort whose n-th operation fails, for every n, in every way: it says so, or its records are
+// A sort whose n-th operation fails, for every n, in every way: it reports that, or its records are
 // right; and nothing is left on the disk.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ TEST_P(SortFault, EveryOperationFails) {
       while (const auto before = sweep.next()) {
         const std::uint64_t nth = *before + 1;
         const Ended ended = run(SimFault{.error = error, .nth = nth, .for_good = for_good});
-        // Threads order their operations anew each time; without them, each is met.
+        // Threads order their operations differently each time; without them, each fault occurs.
         if (GetParam() == 0 || ended.code) {
           ASSERT_EQ(ended.code, error == EIO ? ErrorCode::io_error : ErrorCode::no_space) << nth;
           ASSERT_THAT(ended.message, HasSubstr("sim/sort-1.tmp")) << nth;

@@ -1,4 +1,4 @@
-// What a sort has allocated: no more than it was given, whatever it sorts.
+// The memory a sort allocates never exceeds its budget, whatever it sorts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::atomic<std::size_t> in_use{0};
 std::atomic<std::size_t> most_in_use{0};
 // NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
 
-/// Stands before every piece: its size, and where it was got.
+/// Precedes every allocation: its size and its base address.
 struct Piece {
   void* begin;
   std::size_t bytes;

@@ -1,4 +1,4 @@
-// Records to be sorted, and what comes of it.
+// Records to be sorted, and the expected result.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace palimpsest::engine::test {
 using Record = std::pair<std::string, std::string>;
 using Records = std::vector<Record>;
 
-/// In the order of keys, equal ones as they are: a stable sort.
+/// In the order of keys, equal ones in their given order: a stable sort.
 inline Records sorted(const Records& records) {
   std::multimap<std::string_view, const Record*> ordered;
   for (const Record& record : records) {
@@ -33,7 +33,7 @@ inline Records sorted(const Records& records) {
   return all;
 }
 
-/// All that the sort gives out from now on.
+/// All remaining records of the sort.
 inline Records rest_of(ExternalSort& sort) {
   Records records;
   while (sort.next()) {
@@ -68,7 +68,7 @@ inline Records random_records(palimpsest::test::SimRandom& random, std::size_t c
   return records;
 }
 
-/// A disk, and the device that is used.
+/// A simulated disk and its device.
 struct Disk {
   palimpsest::test::SimDisk disk{palimpsest::test::SimOptions{.reorder_completions = false}};
   std::unique_ptr<io::Device> device = disk.device();

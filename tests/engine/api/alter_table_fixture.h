@@ -1,4 +1,4 @@
-// A table with some rows and an index, and what becomes of it when it is altered.
+// A table with some rows and an index, which tests alter.
 #pragma once
 
 #include <fmt/format.h>

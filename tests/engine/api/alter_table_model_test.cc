@@ -1,5 +1,5 @@
-// Tables whose columns are changed at random, beside a model of their rows: alterations that commit
-// and that do not, rows that are written between them, and the database closed and opened.
+// Changes the columns of tables at random, beside a model of their rows: alterations that commit
+// and that do not, writes between them, and the database closed and opened.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ Options small() {
   return options;
 }
 
-/// A table with columns of int64 and texts beside its key, and what its rows should be.
+/// A table with columns of int64 and texts beside its key, and its expected rows.
 class AlteredModel {
  public:
   explicit AlteredModel(Database& database, std::uint64_t seed)
@@ -41,7 +41,8 @@ class AlteredModel {
   void write_some() {
     database_.run([&](Transaction& by) { write_some(by); });
   }
-  /// Some alterations in one bulk, and rows between them; kept if it commits.
+  /// Some alterations in one bulk, and rows between them; the model adopts them if the bulk
+  /// commits.
   void alter(bool commits) {
     const auto before_rows = rows_;
     const auto before_columns = columns_;

@@ -1,4 +1,4 @@
-// Tables whose columns are changed, beside others: what they see of it and when, and who waits.
+// Altering tables beside other transactions: what those see and when, and which of them wait.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -61,7 +61,7 @@ TEST_F(AlterTableTest, OthersSeeItFromItsCommitOn) {
   EXPECT_EQ(before.get({8})->text(), "(8, \"owner 00008\", \"new\")") << "handles go on";
 }
 
-// The rows have other trees: what a bulk has left in the old ones is in nobody's way.
+// The rows move to new trees, so what a bulk has left in the old ones blocks no transaction.
 TEST_F(AlterTableTest, ABulkBeforeItHoldsNobodyUp) {
   fill(100);
   Transaction old = database_.begin();
@@ -89,7 +89,7 @@ TEST_F(AlterTableTest, ASerializableReaderOfTheOldRowsDoesNotCommitBehindIt) {
   EXPECT_EQ(error_of([&] { return reader.commit(), 0; }), ErrorCode::not_serializable);
 }
 
-// Rows of one moment have the columns of that moment, all of them, while columns come and go beside
+// All rows that a reader sees have the columns of its snapshot, while columns come and go beside
 // readers and writers of any snapshot.
 TEST_F(AlterTableTest, ReadersSeeOneMoment) {
   constexpr int kRows = 300;
@@ -164,7 +164,7 @@ TEST_F(AlterTableTest, ReadersSeeOneMoment) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Between looking at the columns and changing them nobody else may.
+// Between the check of the columns and their change no other transaction may change them.
 TEST_F(AlterTableTest, OfTwoBothCountOrOneIsInConflict) {
   fill(10);
   Transaction first = begin_bulk();
@@ -183,7 +183,8 @@ TEST_F(AlterTableTest, OfTwoBothCountOrOneIsInConflict) {
   EXPECT_EQ(text_of(7), "(7, \"owner 00007\", 70, 1, 2)");
 }
 
-// Columns count when rows do: not when the definition is stored, and not before it is decided.
+// Columns become visible with the rows: not when the definition is stored, nor before the commit is
+// decided.
 TEST_F(AlterTableTest, ColumnsAreThoseOfTheRowsAtEachStep) {
   fill(10);
   const auto agrees = [&] {

@@ -1,4 +1,4 @@
-// Tables whose columns are changed: what becomes of their rows and indexes, and what is refused.
+// Alters the columns of tables: the resulting rows and indexes, and what is refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -78,7 +78,7 @@ TEST_F(AlterTableTest, RowsAreConverted) {
   EXPECT_EQ(count_by_owner(), 2000U);
 }
 
-// Names may change places: values go with what they were.
+// Two columns may exchange names: each keeps its values.
 TEST_F(AlterTableTest, NamesMayBeExchanged) {
   database_.run([](Transaction& by) {
     by.create_table(
@@ -318,7 +318,7 @@ TEST_F(AlterTableTest, SortedRowsOfOtherColumnsAreRefused) {
             ErrorCode::invalid_argument);
 }
 
-// In one leaf and beyond, in memory for rows that are kept and beyond.
+// Within a leaf and beyond, below and above the memory for retained rows.
 TEST_F(AlterTableTest, RowsOfAnyLength) {
   database_.create_table(
       {.name = "text", .columns = {{"k", int32()}, {"v", varchar(6U << 20U)}}, .key = {"k"}});

@@ -1,4 +1,4 @@
-// Database::backup() on files: tables with their indexes, while bulks and others change them.
+// Database::backup() on files: tables with their indexes, while bulks and transactions change them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -44,7 +44,7 @@ class ApiBackup : public ::testing::Test {
     database_.create_index("part", {.name = "by_amount", .columns = {"amount"}});
   }
 
-  /// Rows that a bulk inserts, ascending: they become leaves of their own.
+  /// A bulk inserts ascending rows, which get leaves of their own.
   void load_round(std::int64_t round) {
     database_.run(
         [&](Transaction& bulk) {
@@ -84,8 +84,8 @@ class ApiBackup : public ::testing::Test {
   Table parts_;
 };
 
-// Each bulk is there wholly or not at all, in the order in which they committed, and so are the
-// entries of the index.
+// The copy contains each bulk wholly or not at all, in the order of their commits, and the index
+// agrees.
 TEST_F(ApiBackup, BulksMeanwhile) {
   std::atomic<bool> ends{false};
   std::vector<std::string> copies;

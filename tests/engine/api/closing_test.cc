@@ -1,5 +1,5 @@
-// What a database leaves behind: where its log is, directories that outlive the power, descriptors;
-// and what closing that fails leaves.
+// What a database leaves behind: the location of its log, directories that survive a power failure,
+// descriptors; and the state after a close that fails.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@
 
 namespace {
 
-/// What the test's own fsync() and fdatasync() do.
+/// Records the calls of the test's own fsync() and fdatasync(), and makes them fail.
 struct Syncs {
   std::mutex mutex;
   std::vector<std::string> synced;  ///< paths; guarded by mutex
@@ -55,7 +55,7 @@ Syncs& syncs() {
 
 }  // namespace
 
-// Instead of the system's, for this program.
+// Replace the system's calls in this program.
 extern "C" {
 int fsync(int file) {
   return syncs().sync(file, SYS_fsync);
@@ -111,7 +111,7 @@ class ClosingTest : public ::testing::Test {
 
 // Where the log is
 
-/// That opening says that the log is not where it was looked for, and where it was.
+/// Opening must say that the log is not where it was expected, and where it was.
 void expect_log_not_found(const std::string& path, const Options& how, const std::string& looked_in,
                           const std::string& known) {
   std::string message;
@@ -190,13 +190,13 @@ TEST_F(ClosingTest, ABackupIntoTheDatabasesOwnDirectoriesIsRefused) {
   }
   EXPECT_FALSE(std::filesystem::exists(path() + "/backup"));
   EXPECT_FALSE(std::filesystem::exists(log_path() + "/backup"));
-  // Beside it, with a name that begins so, it is none.
+  // A directory beside it whose name only begins with the prefix is not part of it.
   static_cast<void>(database.backup(path() + "-backup"));
   EXPECT_EQ(count_notes(Database::open(path() + "-backup", options())), 20);
 }
 
-/// A directory that its maker has not lived to make durable, since it was killed in between, is
-/// made durable by who uses it.
+/// If the process that made a directory is killed before it makes the directory durable, the next
+/// user of the directory does so.
 TEST_F(ClosingTest, ADirectoryThatIsFoundEmptyIsMadeDurableInItsParent) {
   std::filesystem::create_directories(directory_.path("a/database"));
   std::filesystem::create_directories(directory_.path("b/log"));

@@ -1,5 +1,5 @@
-// A damaged page of one table, of one index or of none: the calls that need it say so, and all else
-// goes on.
+// A damaged page of a table, of an index or of neither: the calls that need it report it, and all
+// others succeed.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ std::int64_t entries_of(const Table& table) {
   return entries;
 }
 
-/// Two tables with an index each, and a small one; leftover trees of one that was dropped.
+/// Two tables with an index each, and a small one; leftover trees of a dropped table.
 class DamagedTree : public ::testing::Test {
  protected:
   DamagedTree() {
@@ -86,7 +86,7 @@ class DamagedTree : public ::testing::Test {
 
   [[nodiscard]] std::string path() const { return directory_.path("database"); }
 
-  /// By table, by "table.index", by the name in the catalog for others.
+  /// By table, by "table.index", and other trees by their names in the catalog.
   void find_roots() {
     const auto device = io::open_device(path(), {});
     engine::OfflineDatabase closed(*device);
@@ -114,7 +114,7 @@ class DamagedTree : public ::testing::Test {
     ASSERT_TRUE(roots_.contains(tree)) << tree;
     damage(roots_.at(tree));
   }
-  /// The same again mends it.
+  /// A second call repairs it.
   void damage(PageId page) {
     const auto at = static_cast<std::streamoff>(raw(page) * page_bytes_ + page_bytes_ / 2);
     std::fstream file(path() + "/pages", std::ios::in | std::ios::out | std::ios::binary);
@@ -128,7 +128,7 @@ class DamagedTree : public ::testing::Test {
     return fmt::format("page {} is damaged", raw(roots_.at(tree)));
   }
 
-  /// A call fails, and says of what.
+  /// The call fails, and its error names the tree.
   template <class Call>
   void expect_damaged(const Call& call, const std::string& whose, const std::string& tree) {
     std::string message;
@@ -200,7 +200,7 @@ TEST_F(DamagedTree, AnIndexIsDroppedAndMadeAgain) {
   EXPECT_EQ(entries_of(Database::open(path(), options_of()).table("bad")), kRows + 1);
 }
 
-// Also those that the engine itself keeps: without them it says what is missing.
+// Also the engine's own trees: if one is damaged, opening says what is missing.
 TEST_F(DamagedTree, EachRootInTurn) {
   EXPECT_GE(roots_.size(), 6U);
   for (const auto& [tree, root] : roots_) {
@@ -245,7 +245,7 @@ TEST_F(DamagedTree, IsBackedUpAsItIs) {
   expect_damaged([&] { return copied.table("bad").get({1}); }, "table \"bad\": ", "bad");
 }
 
-/// What a crash leaves after a row of a table has been inserted.
+/// The state after a crash that followed the insertion of one row.
 class DamagedTreeAfterACrash : public DamagedTree {
  protected:
   void crash_after_inserting_into(const std::string& name) {
@@ -272,7 +272,7 @@ TEST_F(DamagedTreeAfterACrash, RecoveryGoesPastWhatTheLogDoesNotChange) {
   expect_damaged([&] { return database.table("bad").get({1}); }, "table \"bad\": ", "bad");
 }
 
-// Else what has been committed would be lost without a word.
+// Otherwise it would lose committed changes silently.
 TEST_F(DamagedTreeAfterACrash, RecoveryRefusesAPageThatTheLogChanges) {
   crash_after_inserting_into("small");
   damage("small");

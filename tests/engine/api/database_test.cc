@@ -1,4 +1,4 @@
-// The public API from end to end, on real files: what a program does, and what it does wrong.
+// The public API from end to end, on real files: correct use and misuse.
 #include "palimpsest/database.h"
 
 #include <fmt/format.h>
@@ -151,7 +151,7 @@ TEST_F(ApiDatabaseTest, WritesOfTheirOwnWaitForOthers) {
   Transaction other = database_.begin();
   table.update(other, {1}, {{"balance", 11}}).require();
   std::thread writes([&] { EXPECT_TRUE(table.update({1}, {{"balance", 12}})); });
-  // Once the write has met it, and taken itself back.
+  // Wait until the write has met the conflict and has been undone.
   EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 2; }));
   EXPECT_TRUE(test::eventually([&] { return database_.statistics().transactions_active == 1; }));
   other.commit();
@@ -166,7 +166,7 @@ TEST_F(ApiDatabaseTest, WritesOfTheirOwnLeaveNoTransactionBehind) {
             ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { return table.update({1}, {{"id", 2}}); }), ErrorCode::invalid_argument);
   EXPECT_EQ(table.insert({1, "Bob", 1}).kind(), OutcomeKind::exists);
-  reopen();  // which it is not as long as transactions are active
+  reopen();  // not closed cleanly, as long as transactions are active
   EXPECT_EQ(balance(1), 10);
 }
 
@@ -483,7 +483,7 @@ TEST_F(ApiDatabaseTest, BulksFillTablesAndChangeThem) {
   EXPECT_EQ(balance(2), 2);
 }
 
-// Rows that ascend are appended later; nobody who looks at them notices.
+// A bulk appends ascending rows later; its own reads see them at once.
 TEST_F(ApiDatabaseTest, BulksSeeAscendingRowsAtOnce) {
   const Table table = database_.create_table(accounts());
   Transaction bulk = database_.begin({.bulk = true});

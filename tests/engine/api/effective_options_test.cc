@@ -1,5 +1,5 @@
-// Options: what is made of them on machines of all sizes, what users are shown of it, and what is
-// refused. The least that is allowed makes a database that works.
+// Options: their effective values on machines of all sizes, how they are shown, and which are
+// refused. The smallest allowed values make a database that works.
 #include "engine/api/effective_options.h"
 
 #include <fmt/format.h>
@@ -262,7 +262,7 @@ TEST(EffectiveOptions, TheLeastThatIsAllowedWorks) {
         transaction->commit();
         ++number;
       } catch (const Error& error) {
-        ASSERT_EQ(error.code(), ErrorCode::transaction_too_old);  // a small log, which was full
+        ASSERT_EQ(error.code(), ErrorCode::transaction_too_old);  // the small log was full
       }
     }
     database->close();

@@ -1,5 +1,5 @@
-// An event log: threads append, the oldest events are erased all the time, and reports go over the
-// whole table meanwhile, slowly. Each report finishes, and has seen one state of the table.
+// An event log: threads append, the oldest events are erased all the time, and slow reports read
+// the whole table meanwhile. Each report finishes, and sees one state of the table.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,11 +23,11 @@ constexpr std::size_t kAppenders = 4;
 constexpr std::int64_t kKept = 10'000;
 constexpr std::int64_t kBatch = 20;
 constexpr std::int64_t kErasedAtATime = 200;
-/// As far as erasing may be behind appending.
+/// The most events by which erasing may lag behind appending.
 constexpr std::int64_t kBehind = 4'000;
 constexpr int kReports = 3;  ///< at least
-/// Beside each report, and as many erased: with their entries of the index nine times what the
-/// memory for versions could remember of each by itself.
+/// Rows appended during each report, with as many erased: with their index entries, nine times what
+/// the memory for versions could hold one by one.
 constexpr std::int64_t kAppendedBeside = 20'000;
 
 Options log_options() {
@@ -77,7 +77,7 @@ class EventLog : public ::testing::Test {
       appended_.notify_all();
     }
   }
-  /// What is older than the newest kKept events goes.
+  /// Erases all but the newest kKept events.
   void erase_old() {
     std::int64_t oldest = 0;
     while (!is_over_) {
@@ -96,7 +96,7 @@ class EventLog : public ::testing::Test {
     }
   }
 
-  /// So many are appended meanwhile, some before each row.
+  /// Reads all rows, while that many are appended, some before each row.
   void report() {
     TransactionOptions options;
     options.read_only = true;

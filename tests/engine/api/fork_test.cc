@@ -1,5 +1,5 @@
 // fork() with a database open: in the child every call of the public API is refused, destructors do
-// nothing, and whatever the child does, or leaves, the parent and its files are unharmed.
+// nothing, and nothing that the child does, or leaves undone, harms the parent and its files.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ Options options() {
   return {.memory_bytes = std::uint64_t{16} << 20U};
 }
 
-/// What is to hold in a child, where no test fails: counts what does not, and says it.
+/// Expectations in a child, where no test can fail: counts and prints the failed ones.
 class Expectations {
  public:
   void expect(bool holds, std::string_view what) {
@@ -75,7 +75,7 @@ class Expectations {
   int failed_ = 0;
 };
 
-/// A database with one of everything that the API has.
+/// A database and one object of every type of the API.
 struct Everything {
   explicit Everything(const std::string& directory)
       : database(Database::open(directory, options())) {
@@ -239,7 +239,7 @@ void expect_rows_refused(Everything& all, Expectations& in_child) {
                   "a sort sorts rows");
 }
 
-/// In any order; and handles that another one is assigned to.
+/// In any order; and by assigning other handles to them.
 void destroy(std::unique_ptr<Everything>& all) {
   all->cursor = std::nullopt;
   all->transaction = std::nullopt;
@@ -269,7 +269,7 @@ TEST_F(ForkTest, EveryCallInAChildIsRefusedAndDestructorsDoNothing) {
             }),
             0);
 
-  // It is the parent's still, alone, and goes on where it was.
+  // The database still belongs to the parent alone, and works as before.
   EXPECT_EQ(run_in_child([&] {
               const auto code = error_of([&] { return Database::open(path(), options()); });
               return code == ErrorCode::locked ? 0 : 1;
@@ -320,7 +320,7 @@ TEST_F(ForkTest, ATransactionsBodyThatForksCommitsInTheParentAlone) {
   EXPECT_TRUE(table.get({1}).has_value());
 }
 
-/// Of a process that is killed: rows that were acknowledged, or that its child is there.
+/// Sent by a process that is to be killed: acknowledged rows, or that its child has started.
 struct Report {
   std::int64_t rows = 0;
 };
@@ -370,7 +370,7 @@ TEST_F(ForkTest, WhatAChildTriesLeavesTheParentsLogAsItIs) {
   EXPECT_EQ(rows, reported->rows);
 }
 
-/// A child that lives until the pipe's other end is closed, and ends then by ::_exit().
+/// A child that lives until the pipe's other end is closed, and then ends by ::_exit().
 pid_t start_waiting_child(const std::array<int, 2>& ends) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -415,7 +415,7 @@ TEST_F(ForkTest, AChildOpensDatabasesOfItsOwn) {
               own.create_table(accounts()).insert({2, 2, "y"}).require();
               Expectations here;
               here.expect_refused("the parent's", [&] { return database->tables(); });
-              // A child of the child is one, too: neither database is its own.
+              // A child of the child is refused, too: neither database is its own.
               const int grandchild = run_in_child([&] {
                 Expectations in_child;
                 in_child.expect_refused("the parent's", [&] { return own.tables(); });

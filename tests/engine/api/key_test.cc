@@ -1,5 +1,5 @@
-// Keys as values: what they were made of may be gone, where they have copies. AddressSanitizer sees
-// where they have not.
+// Keys as values: a key that copies its parts outlives them. AddressSanitizer reports one that does
+// not copy.
 #include "palimpsest/key.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(KeyTest, ACopyIsOnItsOwn) {
   EXPECT_EQ(integers_of(many_moved), (Integers{1, 2, 3, 4, 5, 6}));
 }
 
-/// Longer than what a std::string has within itself, or shorter.
+/// Longer than what a std::string holds without allocating, or shorter.
 class KeyTextTest : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(All, KeyTextTest, ::testing::Values(3, 300));
 

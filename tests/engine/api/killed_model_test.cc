@@ -1,17 +1,19 @@
-// A process that runs random transactions of the public API in several threads is killed (SIGKILL)
-// at any moment, again and again, and what is found afterwards is what its models say: every row,
-// by key and by each index, tables and indexes that come and go, bulks, and the accounts that all
-// threads share (killed_plan.h).
+// Kills (SIGKILL) a process that runs random transactions of the public API in several threads,
+// again and again, at any moment. What is found afterwards must equal the models: every row, by key
+// and by each index, tables and indexes that come and go, bulks, and the accounts that all threads
+// share (killed_plan.h).
 //
-// The process reports how each transaction has ended through a pipe, and keeps nothing. This one
-// opens the database after each kill; sometimes another process tries before it, and is killed
-// while it recovers. Each thread's marker says which of its transactions was its last: none before
-// a synchronous commit that was acknowledged, and none but the one that was under way after the
-// last that was reported. Asynchronous ones may be lost, and only from some one on.
-// The operating system survives, so what was written is found, synced or not: losing writes is the
-// simulated disk's part (tests/crash).
-// Rounds go on for the time of PALIMPSEST_TEST_SECONDS. What is tried follows from the seed; when
-// the kills meet it does not.
+// The process reports the outcome of each transaction through a pipe, and keeps no state of its
+// own. The test opens the database after each kill; sometimes another process opens it before, and
+// is killed during recovery. Each thread's marker tells its last surviving transaction: none before
+// a synchronous commit that was acknowledged, and at most the one under way after the last reported
+// one. Asynchronous commits may be lost, but only a suffix of them.
+//
+// The operating system survives, so written data is found, synced or not: the simulated disk covers
+// lost writes (tests/crash).
+//
+// Rounds go on for the time of PALIMPSEST_TEST_SECONDS. The seed determines the operations, but not
+// the moments of the kills.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -54,7 +56,7 @@ constexpr std::uint64_t kWorkMillisecondsMax = 300;
 constexpr std::uint64_t kRecoveryMillisecondsMax = 40;
 constexpr std::chrono::seconds kStuck(120);
 
-/// How a transaction has ended.
+/// The outcome of a transaction.
 struct Report {
   std::uint32_t thread = 0;
   KilledFate commit_status{};
@@ -73,8 +75,8 @@ Options any_options(Random& random) {
   return options;
 }
 
-/// Also if the files of a process that was killed stay locked for longer than opening waits, as on
-/// a machine that is busy.
+/// Retries if the files of a killed process stay locked for longer than opening waits, as on a busy
+/// machine.
 Database open_database(const std::string& directory, const Options& options) {
   const auto deadline = SteadyClock::now() + kStuck;
   for (;;) {
@@ -88,7 +90,7 @@ Database open_database(const std::string& directory, const Options& options) {
   }
 }
 
-/// A thread's work until the end; throws if anything is as it must not be.
+/// A thread's work until the end; throws at any wrong result.
 void run_thread(Database& database, KilledThread& thread, std::uint64_t life,
                 SteadyClock::time_point end, int pipe) {
   for (std::uint64_t number = thread.number() + 1; SteadyClock::now() < end; ++number) {
@@ -107,8 +109,8 @@ void run_thread(Database& database, KilledThread& thread, std::uint64_t life,
   }
 }
 
-/// A life of the process under test: opens, works for a while, closes. Whatever is wrong ends it at
-/// once: it would be killed before it could say so.
+/// One life of the process under test: opens, works for a while, closes. Any error ends it at once,
+/// because it would be killed before it could report.
 int live(const std::string& directory, const Options& options, Threads threads, std::uint64_t life,
          Milliseconds duration, int pipe) {
   Database database = open_database(directory, options);
@@ -132,7 +134,7 @@ int live(const std::string& directory, const Options& options, Threads threads, 
   return EXIT_SUCCESS;
 }
 
-/// What of them is not as it should be; nothing: they are those rows, each once.
+/// The difference between the cursor's rows and these; empty: they are those rows, each once.
 std::string difference(Cursor cursor, const ModelRows& expected) {
   std::set<ModelKey> shown;
   for (; cursor.valid(); cursor.next()) {
@@ -154,7 +156,7 @@ std::string difference(Cursor cursor, const ModelRows& expected) {
   return "";
 }
 
-/// What all threads together have left, by table.
+/// The rows of all threads together, by table.
 std::map<std::string, ModelRows> rows_of_all(const Threads& threads) {
   std::map<std::string, ModelRows> tables;
   for (const KilledThread& thread : threads) {
@@ -262,7 +264,7 @@ class Lives {
     is_closed_ = status == EXIT_SUCCESS;
   }
 
-  /// What is acknowledged too early is not there a moment later, and is soon after.
+  /// Checks that a commit acknowledged before it is durable becomes durable soon after.
   void read_until_durable(const Process& process, SteadyClock::time_point deadline) {
     while (const auto report = process.read(deadline)) {
       note(*report);
@@ -286,7 +288,7 @@ class Lives {
     killed_recovering_ += status == -SIGKILL ? 1U : 0U;
   }
 
-  /// Opens what is left and compares; often to be read at first, which leaves it as it is.
+  /// Opens the files and compares; often read-only first, which changes nothing.
   void look() {
     if (random_.one_in(2)) {
       Options options = any_options(random_);
@@ -333,7 +335,7 @@ class Lives {
     }
   }
 
-  /// Brings the thread's model to where its marker says that it has come.
+  /// Advances the thread's model to the transaction that its marker names.
   void catch_up(const Database& database, KilledThread& thread) {
     const Reported& reported = reported_[thread.thread()];
     const ModelKey key = marker_key();
@@ -410,7 +412,7 @@ TEST(KilledModelTest, WhatIsFoundIsWhatWasCommitted) {
   run_lives(std::filesystem::temp_directory_path());
 }
 
-// Faster by far than disks are, so that kills hit more of what happens in memory.
+// Far faster than disks, so that kills hit more of what happens in memory.
 TEST(KilledModelTest, InMemoryFilesToo) {
   run_lives(memory_file_system());
 }

@@ -15,14 +15,14 @@ namespace {
 constexpr const char* kPassingTable = "passing";
 constexpr std::array<const char*, 2> kIndexes{kByGroup, kByNumber};
 constexpr std::int64_t kParts = 20;
-constexpr std::int64_t kPartsFilled = 8;     ///< at a time, in order, behind all that a table has
-constexpr std::int64_t kPartsAppended = 36;  ///< and with so many rows that leaves are made of them
+constexpr std::int64_t kPartsFilled = 8;     ///< at a time, in order, behind all rows of a table
+constexpr std::int64_t kPartsAppended = 36;  ///< so many that they get leaves of their own
 constexpr std::int64_t kPartsMax = 30'000;
 constexpr std::int64_t kNames = 16;
 constexpr std::int64_t kGroups = 10;
 constexpr std::int64_t kNumbersOfKey = 4;
 constexpr std::int64_t kSmall = 500;        ///< bytes of most bodies
-constexpr std::int64_t kModifiedMax = 700;  ///< bytes of a body: more may not lie in its page
+constexpr std::int64_t kModifiedMax = 700;  ///< bytes of a body: a larger one may leave its page
 constexpr unsigned kAttemptsMax = 20;
 
 std::uint64_t mixed(std::uint64_t seed, std::initializer_list<std::uint64_t> with) {
@@ -76,7 +76,7 @@ class Planner {
   [[nodiscard]] const std::string& any_table() {
     return names_[static_cast<std::size_t>(any(std::ssize(names_)))];
   }
-  /// In the shared table those of all threads lie beside each other.
+  /// In the shared table, the parts of all threads interleave.
   [[nodiscard]] std::int64_t any_part(const std::string& table) {
     const std::int64_t part = any(kParts);
     return table == kSharedTable ? part * kKilledThreads + thread_.thread() : part;
@@ -87,7 +87,7 @@ class Planner {
   [[nodiscard]] std::string body_of(std::int64_t length) {
     return std::string(static_cast<std::size_t>(length), static_cast<char>('a' + any(26)));
   }
-  /// No two keys can have the same number: which of them has it is nobody's business to know.
+  /// No two keys can have the same number, so no plan depends on which of them has it.
   [[nodiscard]] ModelRow any_row(std::int64_t part, std::int64_t name) {
     const std::int64_t number = (part * kNames + name) * kNumbersOfKey + any(kNumbersOfKey);
     return {.group = one_in(5) ? std::nullopt : std::optional(any(kGroups)),
@@ -150,7 +150,7 @@ class Planner {
     }
     plan_.steps.emplace_back(RangeErasure{table, lower, upper, keys.size()});
   }
-  /// Behind all that the table has now, and has had for long: what was erased may be there still.
+  /// Behind all rows that the table has now or had recently: erased ones may still be there.
   [[nodiscard]] std::int64_t first_part_behind(const std::string& table) const {
     const auto rows = thread_.tables().find(table);
     const std::int64_t last = rows == thread_.tables().end() || rows->second.empty()
@@ -158,7 +158,7 @@ class Planner {
                                   : rows->second.rbegin()->first.part;
     return last >= kPartsMax ? kParts : std::max(kParts, last + 1);
   }
-  /// Rows in the order of their keys, behind all others; those that were made so before go.
+  /// Inserts rows in key order, behind all existing ones; erases those that it inserted so before.
   void fill_behind(const std::string& table) {
     const std::int64_t first = first_part_behind(table);
     add_erasure(table, kParts, first == kParts ? kPartsMax + kPartsAppended : first - 1);
@@ -167,7 +167,7 @@ class Planner {
     for (std::int64_t part = first; part <= last; ++part) {
       for (std::int64_t name = 0; name < kNames; ++name) {
         ModelRow row = any_row(part, name);
-        if (is_appended) {  // what does not lie in its leaf ends what is appended
+        if (is_appended) {  // a row outside its leaf ends the append
           row.body = body_of(kSmall + any(kModifiedMax - kSmall));
         }
         add_change(table, ChangeKind::insert, {part, name_of_key(name)}, row);
@@ -194,7 +194,7 @@ class Planner {
     const std::int64_t to = (from + 1 + any(kKilledAccounts - 1)) % kKilledAccounts;
     plan_.steps.emplace_back(Transfer{from, to, 1 + any(50)});
   }
-  /// Any, with the marker before or behind them.
+  /// Any changes, with the marker before or behind them.
   void add_changes() {
     const bool is_marked_first = one_in(2);
     if (is_marked_first) {
@@ -237,7 +237,7 @@ class Planner {
 
   const KilledThread& thread_;
   Random random_;
-  std::vector<std::string> names_;  ///< of tables that there are
+  std::vector<std::string> names_;  ///< of existing tables
   KilledPlan plan_;
 };
 
@@ -289,7 +289,7 @@ void run(Transaction& in, const IndexChange& step) {
          OutcomeKind::done, fmt::format("index of \"{}\" comes or goes", step.table));
 }
 
-/// Others are in the way, or it holds them back.
+/// The error of a conflict, or of a transaction that was cancelled for blocking others.
 bool may_be_given_up(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::conflict:

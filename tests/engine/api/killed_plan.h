@@ -1,12 +1,12 @@
-// What each thread of a process that is going to be killed does, and what its rows are afterwards.
+// The transactions of each thread of a process that is going to be killed, and the expected rows.
 //
-// A thread has rows of its own, in a table of its own and in one that all share, so that nobody
-// else decides what is in them; and it moves money between accounts, which all share, by amounts
-// that do not depend on what is there. So each of its transactions follows from the seed, from its
-// number and from those that were committed before: who has not seen them run knows what they did.
-// Every transaction writes its number to a row, the marker, which says how far its thread has come:
-// exactly what was done up to there is to be found, in all tables.
-// The first thread makes and drops a table, and the indexes of all tables, too.
+// A thread owns its rows, in a table of its own and in one that all threads share, so no other
+// thread changes them; and it moves money between shared accounts, by amounts that do not depend on
+// their balances. So each transaction follows from the seed, its number and the thread's committed
+// transactions: another process can compute what they did without having seen them run. Every
+// transaction writes its number to a row, the marker, which tells how far its thread has come: all
+// tables contain exactly the transactions up to that number. The first thread also makes and drops
+// a table, and the indexes of all tables.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ namespace palimpsest::test {
 
 inline constexpr std::uint32_t kKilledThreads = 3;
 inline constexpr std::int64_t kKilledAccounts = 24;
-inline constexpr std::int64_t kKilledBalance = 1000;  ///< of each account at first
+inline constexpr std::int64_t kKilledBalance = 1000;  ///< initial balance of each account
 inline constexpr const char* kAccountTable = "account";
 inline constexpr const char* kSharedTable = "shared";
 
@@ -45,12 +45,12 @@ struct RowChange {
   ModelRow row{};
   OutcomeKind expected = OutcomeKind::done;
 };
-/// Of the rows of these parts.
+/// Erases the rows of these parts.
 struct RangeErasure {
   std::string table;
   std::int64_t lower = 0;
   std::int64_t upper = 0;
-  std::uint64_t expected = 0;  ///< rows that there are
+  std::uint64_t expected = 0;  ///< existing rows
 };
 struct Transfer {
   std::int64_t from = 0;
@@ -59,12 +59,12 @@ struct Transfer {
 };
 struct TableChange {
   std::string table;
-  bool is_made = false;  ///< else dropped
+  bool is_made = false;  ///< otherwise dropped
 };
 struct IndexChange {
   std::string table;
   std::string index;
-  bool is_made = false;  ///< else dropped
+  bool is_made = false;  ///< otherwise dropped
 };
 using KilledStep = std::variant<RowChange, RangeErasure, Transfer, TableChange, IndexChange>;
 
@@ -73,10 +73,10 @@ struct KilledPlan {
   std::uint64_t number = 0;
   bool is_synchronous = false;
   bool is_bulk = false;
-  bool is_rolled_back = false;  ///< by its owner, when all is done
+  bool is_rolled_back = false;  ///< by its owner, at the end
   Isolation isolation{};
   std::vector<KilledStep> steps{};
-  /// Rows as they are then, by table; nothing: none.
+  /// The expected rows after it, by table; nullopt: the row does not exist.
   std::map<std::string, std::map<ModelKey, std::optional<ModelRow>>> rows{};
 
   [[nodiscard]] bool has_definition() const;
@@ -88,20 +88,20 @@ class KilledThread {
   KilledThread(std::uint64_t seed, std::uint32_t thread);
 
   [[nodiscard]] std::uint32_t thread() const noexcept { return thread_; }
-  /// Of the last transaction that was committed; 0: none was.
+  /// The number of the last committed transaction; 0: none.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// Its transaction of this number in this life of the process, if it comes after what was
-  /// committed.
+  /// Its transaction of this number in this life of the process; the number must be above that of
+  /// the last committed one.
   [[nodiscard]] KilledPlan plan(std::uint64_t life, std::uint64_t number) const;
   void commit(const KilledPlan& plan);
 
   /// Its own rows, by table.
   [[nodiscard]] const std::map<std::string, ModelRows>& tables() const noexcept { return tables_; }
-  /// Of all tables, if it is the first thread, which changes them: table and name.
+  /// The indexes of all tables, as table and name, if this is the first thread, which changes them.
   [[nodiscard]] const std::set<std::pair<std::string, std::string>>& indexes() const noexcept {
     return indexes_;
   }
-  /// What it has put into an account, more than it has taken.
+  /// The sum of what it has paid into an account, less what it has taken.
   [[nodiscard]] std::int64_t paid_in(std::int64_t account) const {
     return paid_in_[static_cast<std::size_t>(account)];
   }
@@ -118,7 +118,7 @@ class KilledThread {
   std::array<std::int64_t, kKilledAccounts> paid_in_{};
 };
 
-/// All that is there before the first of them.
+/// Makes everything that must exist before the first transaction.
 void make_killed_tables(Database& database);
 
 enum class KilledFate : std::uint32_t {
@@ -126,7 +126,7 @@ enum class KilledFate : std::uint32_t {
   committed
 };
 
-/// Runs it, again after conflicts. Throws if a call says what it must not.
+/// Runs the plan, again after conflicts. Throws if a call gives a wrong result.
 [[nodiscard]] KilledFate run_killed(Database& database, const KilledPlan& plan);
 
 }  // namespace palimpsest::test

@@ -1,5 +1,5 @@
-// Rows that do not lie in their pages, by every way of reading, with memory for some of them; and
-// while others replace them.
+// Rows outside their pages, by every way of reading, with memory for some of them; and while other
+// threads replace them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using namespace palimpsest::types;
 
 constexpr std::int64_t kRows = 6'000;
 
-/// Of which row and time it is, again and again; some lie in their pages, most do not.
+/// Repeats row and time all along; some bodies lie in their pages, most do not.
 std::string body_of(std::int64_t id, std::uint64_t time) {
   const std::string word = std::to_string(id) + "." + std::to_string(time) + ";";
   const std::size_t bytes = 500 + static_cast<std::size_t>(id) * 37 % 9'000;
@@ -35,7 +35,7 @@ std::string body_of(std::int64_t id, std::uint64_t time) {
   }
   return body;
 }
-/// The time of a body; nothing if it is not one of that row's, whole.
+/// The time of a body; nothing if it is not one complete body of that row.
 std::optional<std::uint64_t> time_of(std::int64_t id, std::string_view body) {
   const std::size_t dot = body.find('.');
   if (dot == std::string_view::npos) {

@@ -1,4 +1,4 @@
-// Transactions that change more than can be remembered for others: when they are bulks.
+// Transactions that change more than the memory for versions holds: when they become bulks.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using palimpsest::test::error_of;
 
 constexpr std::int64_t kRows = 20'000;
 constexpr std::uint64_t kVersionBytes = std::uint64_t{1} << 20U;
-/// Versions of these fit into half of it.
+/// The versions of so many rows fit into half of the memory.
 constexpr std::int64_t kFew = 100;
 
 class LargeTransactions : public ::testing::Test {
@@ -57,7 +57,7 @@ class LargeTransactions : public ::testing::Test {
     });
     return sum;
   }
-  /// Whether others' writes to the table are in conflict while `by` has changed another row of it.
+  /// Whether writes of other transactions to the table conflict while `by` has changed another row.
   [[nodiscard]] bool keeps_others_out(const TransactionOptions& options) {
     Transaction by = database_.begin(options);
     count(by, 1);
@@ -80,7 +80,7 @@ TEST_F(LargeTransactions, ARunGoesOnAsABulk) {
   EXPECT_EQ(sum(), kRows);
 }
 
-// What it has read it may write, or is told of a conflict, as before.
+// It may write what it has read, or gets a conflict, as before.
 TEST_F(LargeTransactions, ARunStaysAsIsolatedAsItWas) {
   int attempts = 0;
   database_.run([&](Transaction& by) {
@@ -127,7 +127,7 @@ TEST_F(LargeTransactions, OneThatReadsExpectsNoChanges) {
             ErrorCode::invalid_argument);
 }
 
-// Bulks change rows out of place, and read what they have changed.
+// Bulks change rows out of place, and read their own changes.
 TEST_F(LargeTransactions, BulksReadAndChangeManyRowsByOneCall) {
   const Column<std::int64_t> count = counters_->column<std::int64_t>("count");
   const std::vector<Value> ids{7, 8, 5000, 7, kRows};

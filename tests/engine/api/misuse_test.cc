@@ -1,5 +1,5 @@
-// What a program does in the wrong order, or with what belongs elsewhere: an Error says so, and
-// neither memory nor the database is harmed. Runs under AddressSanitizer, too.
+// Calls in the wrong order, or with objects of another database: each throws an Error, and harms
+// neither memory nor the database. Runs under AddressSanitizer, too.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -42,7 +42,7 @@ TableSchema wide(const std::string& name = "wide") {
   return schema;
 }
 
-/// Text that an index may be of, and that no key can hold.
+/// An index may contain the text, but it is too long for a key.
 TableSchema texts() {
   return {.name = "text", .columns = {{"id", int64()}, {"text", varchar(20'000)}}, .key = {"id"}};
 }
@@ -91,7 +91,7 @@ TEST_F(MisuseTest, AHandleOfADatabaseThatWasClosedSaysSo) {
   EXPECT_EQ(table.indexes().size(), 1U);
 }
 
-// It was made before, and what it knows of the table may be gone.
+// It was made before, and the table's definition may be freed.
 TEST_F(MisuseTest, AnEncoderOfADatabaseThatWasClosedSaysSo) {
   const Table table = table_of_rows(narrow(), 1);
   RowEncoder encode(table);
@@ -101,7 +101,7 @@ TEST_F(MisuseTest, AnEncoderOfADatabaseThatWasClosedSaysSo) {
             kRefused);
 }
 
-// What was moved from
+// Moved-from objects
 
 template <class Moved>
 void expect_moved_away(std::string_view what, const Moved& call) {

@@ -28,7 +28,7 @@ Outcome insert_encoded(const Table& table, Transaction* in, const std::array<Val
   return in != nullptr ? table.insert_many(*in, {&row, 1}) : table.insert_many({&row, 1});
 }
 
-/// The row gets another group, number and body, and keeps its count.
+/// Replaces the row's group, number and body, and keeps its count.
 Outcome rewrite(const Table& table, Transaction* in, const ModelKey& key, const ModelRow& row) {
   RowEncoder encode(table);
   std::string bytes;

@@ -18,7 +18,7 @@ inline constexpr const char* kByNumber = "by_number";
 [[nodiscard]] TableSchema model_schema(const std::string& name);
 [[nodiscard]] ModelKey key_of(const RowView& row);
 [[nodiscard]] ModelRow row_of(const RowView& row);
-/// The rows from where a cursor stands on; from the end back to the beginning.
+/// The rows from the cursor's position on; backward, from the end to the beginning.
 [[nodiscard]] ModelRows rows_of(Cursor cursor, Direction direction);
 
 enum class ChangeKind : std::uint8_t {
@@ -36,12 +36,12 @@ inline constexpr int kChangeKinds = 8;
 [[nodiscard]] constexpr bool is_insertion(ChangeKind kind) noexcept {
   return kind == ChangeKind::insert || kind == ChangeKind::insert_many;
 }
-/// Whether the row is changed in its page, which not every row lies in.
+/// Whether the call changes the row in its page; a row outside its page refuses that.
 [[nodiscard]] constexpr bool is_modification(ChangeKind kind) noexcept {
   return kind == ChangeKind::modify || kind == ChangeKind::modify_many;
 }
 
-/// The row as such a change leaves it, of one that it finds, or does not.
+/// The row after such a change, given the row found, or none.
 [[nodiscard]] std::optional<ModelRow> changed_by(ChangeKind kind, const ModelRow* seen,
                                                  const ModelRow& row);
 /// Null `in`: in no transaction.

@@ -1,9 +1,9 @@
-// What a database should hold, and what each of its open transactions should see and may change:
-// tables of one shape, whose rows have a group that many share and a number that no two have.
+// The expected contents of a database, and what each of its open transactions must see and may
+// change: tables of one shape, whose rows have a group, which many share, and a unique number.
 //
-// A model of one thread of control: whatever happened has a time, and what is committed later is
-// seen later. Where others have tried something that came to nothing, a conflict is possible and
-// not certain; nothing else is left open.
+// Models a single thread of control: every event has a time, and later commits become visible
+// later. After a change that was tried and undone, a conflict is possible and not certain;
+// everything else is determined.
 #pragma once
 
 #include <cstdint>
@@ -37,41 +37,41 @@ using Time = std::uint64_t;
 
 class ModelTransaction;
 
-/// What a transaction has done to one table.
+/// The changes of a transaction to one table.
 struct ModelChanges {
   std::map<ModelKey, std::optional<ModelRow>> rows{};
-  std::set<ModelKey> touched{};              ///< also in vain
-  std::set<std::int64_t> numbers{};          ///< of rows as they are or were
-  std::set<std::int64_t> touched_numbers{};  ///< also in vain
+  std::set<ModelKey> touched{};              ///< including failed attempts
+  std::set<std::int64_t> numbers{};          ///< of rows, before and after
+  std::set<std::int64_t> touched_numbers{};  ///< including failed attempts
 };
 
 /// One table as long as it is not dropped.
 class ModelTable {
  public:
-  /// What was committed by that time; null: no row.
+  /// The committed row at that time; null: none.
   [[nodiscard]] const ModelRow* at(const ModelKey& key, Time time) const;
   [[nodiscard]] const ModelRow* newest(const ModelKey& key) const;
-  /// Of the last commit that has changed it; 0: none.
+  /// The time of the last commit that changed it; 0: none.
   [[nodiscard]] Time changed(const ModelKey& key) const;
-  /// Of the last commit that has changed it or tried to: a statement that is undone leaves that.
+  /// The time of the last commit that changed it or tried to: an undone statement leaves only that.
   [[nodiscard]] Time touched(const ModelKey& key) const;
-  /// Of the last commit that has changed, or tried to, a row that had, or was to have, this number.
+  /// As touched(key), for any row that had, or was to have, this number.
   [[nodiscard]] Time touched(std::int64_t number) const;
   [[nodiscard]] ModelRows rows(Time time) const;
-  /// Keys of rows that have ever had this number, those that were never committed included.
+  /// Keys of rows that have ever had this number, also in transactions that did not commit.
   [[nodiscard]] std::set<ModelKey> keys_with(std::int64_t number) const;
   void note_number(std::int64_t number, const ModelKey& key) { by_number_[number].insert(key); }
   void commit(const ModelKey& key, const std::optional<ModelRow>& row, Time time);
   void commit_touched(const ModelChanges& changes, Time time);
 
-  std::optional<Time> group_index{};   ///< since when there is one
-  std::optional<Time> number_index{};  ///< the same
+  std::optional<Time> group_index{};   ///< the time of its creation, if it exists
+  std::optional<Time> number_index{};  ///< likewise
   ModelTransaction* bulk = nullptr;    ///< has written to it, and has not ended
-  /// The last that has committed did: what was empty before is changed as a whole for older
+  /// The time of the last bulk's commit: a table that was empty before changes as a whole for older
   /// snapshots.
   Time bulk_committed = 0;
-  /// What bulks have changed: with an old reader a large value cannot be let go of, and whoever
-  /// would change the row is in conflict.
+  /// Rows that bulks have changed: while an old reader needs the former large value, it cannot be
+  /// freed, and a change of the row is a conflict.
   std::set<ModelKey> changed_in_bulk{};
 
  private:
@@ -83,7 +83,7 @@ class ModelTable {
 
 class ModelTransaction {
  public:
-  bool keeps_snapshot = true;  ///< else it sees what is committed when a call begins
+  bool keeps_snapshot = true;  ///< otherwise it sees the commits before each call
   bool is_bulk = false;
   Time snapshot = 0;
   std::map<ModelTable*, ModelChanges> changes{};
@@ -96,8 +96,8 @@ class ModelTransaction {
 
 /// Whether a change can be made.
 struct ModelAnswer {
-  bool must_fail = false;     ///< another is in the way, for certain
-  bool may_conflict = false;  ///< or may be
+  bool must_fail = false;     ///< it certainly conflicts with another one
+  bool may_conflict = false;  ///< it may conflict
   bool is_taken = false;      ///< another row that it sees has the number
 
   void operator|=(const ModelAnswer& other) {
@@ -107,11 +107,11 @@ struct ModelAnswer {
   }
 };
 
-/// What stands in the way of changing this row of `table`, by others that are open.
+/// Whether other open transactions prevent the change of this row of `table`.
 [[nodiscard]] ModelAnswer ask_row(ModelTable& table, const ModelTransaction& by,
                                   const std::vector<ModelTransaction*>& others,
                                   const ModelKey& key);
-/// What stands in the way of its having this number from now on, which it has not yet.
+/// Whether they prevent the row from taking this number, which it does not have yet.
 [[nodiscard]] ModelAnswer ask_number(ModelTable& table, const ModelTransaction& by,
                                      const std::vector<ModelTransaction*>& others,
                                      const ModelKey& key, std::int64_t number, Time now);

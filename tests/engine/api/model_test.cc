@@ -1,7 +1,7 @@
-// The whole of the public API at random beside a model: tables and indexes that come and go,
-// several transactions of all kinds at a time, bulks, ranges, values of any size, cursors in all
-// directions, a small memory, openings and backups. Whatever a call says and shows is what the
-// model says, or a conflict where others stand in the way.
+// The whole public API at random beside a model: tables and indexes that come and go, several
+// transactions of all kinds at a time, bulks, ranges, values of any size, cursors in all
+// directions, a small memory, openings and backups. Every result equals the model's, or is a
+// conflict that the model allows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -48,13 +48,13 @@ Options small() {
   return options;
 }
 
-/// A transaction of the engine, and what the model knows of it. Null: of the call's own.
+/// A transaction of the engine and of the model. Null: the call makes its own.
 struct Open {
   std::optional<Transaction> real{};
   ModelTransaction model{};
 };
 
-/// A cursor on its way, and the rows that it is to show.
+/// An open cursor, and the rows that it must show.
 struct Held {
   Cursor cursor;
   ModelRows rows;
@@ -85,7 +85,7 @@ class ApiModel : public ::testing::Test {
             .count = any(1000),
             .body = any_body()};
   }
-  /// One that exists, if there is any.
+  /// An existing table, if there is any.
   [[nodiscard]] const std::string* any_table() {
     std::vector<const std::string*> there;
     there.reserve(tables_.size());
@@ -157,11 +157,11 @@ class ApiModel : public ::testing::Test {
 
   // Writing
 
-  /// What stands in the way of a bulk's first write to a table.
+  /// Whether the first write of a bulk to the table may conflict.
   [[nodiscard]] bool may_be_kept_out(ModelTable& table, const ModelTransaction& by) {
     return by.is_bulk && table.bulk != &by && open_.size() + held_.size() > 1;
   }
-  /// It has tried to write to the table.
+  /// Notes that the transaction has tried to write to the table.
   void note_writer(ModelTable& table, ModelTransaction& by) {
     by.has_written = true;
     if (by.is_bulk && table.bulk == nullptr) {
@@ -176,7 +176,7 @@ class ApiModel : public ::testing::Test {
     const ModelRow row = any_row();
     const ModelRow* const seen = by.see(table, key, now_);
     if (is_modification(kind) && seen != nullptr && seen->body.size() > kModifiedMax) {
-      return;  // refused where it does not lie in its page
+      return;  // refused if it does not lie in its page
     }
     const auto others = others_than(by);
     ModelAnswer answer = ask_row(table, by, others, key);
@@ -216,7 +216,7 @@ class ApiModel : public ::testing::Test {
       apply(table, by, key, seen, made);
     }
   }
-  /// Whether others may have changed the entry of a row's number, which is theirs next, or was.
+  /// Whether other transactions may have changed the entry of the row's old or new number.
   [[nodiscard]] bool may_be_claimed(ModelTable& table, const ModelTransaction& by,
                                     const std::vector<ModelTransaction*>& others,
                                     const ModelKey& key, const ModelRow& row) const {
@@ -286,11 +286,11 @@ class ApiModel : public ::testing::Test {
 
   // Reading
 
-  /// Older snapshots find rows in it that have no entry.
+  /// Whether the row is in the index: older snapshots find rows in it that have no entry.
   [[nodiscard]] bool shows(const std::optional<Time>& index, const ModelTransaction& by) const {
     return index && *index <= by.sees_up_to(now_);
   }
-  /// A cursor that stays shows what had been committed when it was opened.
+  /// Keeps a cursor open: it shows what had been committed when it was opened.
   void hold(const Table& real, ModelTable& table) {
     held_.push_back({real.cursor(Range::all(), 1), table.rows(now_), 0});
   }
@@ -417,7 +417,8 @@ class ApiModel : public ::testing::Test {
       write_one(name, in, by);
     }
   }
-  /// The engine may end who holds others back, or needs more than there is: it is rolled back then.
+  /// The engine may cancel a transaction that blocks others or runs out of space: then rolls it
+  /// back.
   void act_in_transaction(const std::string& name) {
     const auto number = static_cast<std::size_t>(any(std::ssize(open_)));
     Open& open = *open_[number];
@@ -447,7 +448,7 @@ class ApiModel : public ::testing::Test {
     return std::ranges::any_of(open_,
                                [](const auto& open) { return !open->model.changes.empty(); });
   }
-  /// With nobody who has written, or tried to.
+  /// Runs only while no open transaction has written, or tried to.
   void define() {
     const std::string& name = kTableNames[static_cast<std::size_t>(any(std::ssize(kTableNames)))];
     const auto found = tables_.find(name);
@@ -513,7 +514,7 @@ class ApiModel : public ::testing::Test {
       act_in_transaction(*name);
     }
   }
-  /// With whatever is open: the copy has what was committed.
+  /// With any transactions open: the copy has the committed state.
   void back_up() {
     const std::string path = directory_.path("copy");
     database_->backup(path);

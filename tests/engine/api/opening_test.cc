@@ -1,4 +1,4 @@
-// Opening: what counts as a database that is there, and options as they are in effect.
+// Opening: what counts as an existing database, and which options take effect.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class OpeningTest : public ::testing::Test {
     return Database::open(path(), options);
   }
   [[nodiscard]] std::string path() const { return directory_.path("database"); }
-  /// What a crash leaves before the database is made.
+  /// The state after a crash before the database is complete.
   void leave_unfinished() const {
     const auto device = io::open_device(path(), {.create = true});
     buffer::PageFile::create(*device, buffer::kPageFileName, {}).reset();
@@ -61,7 +61,7 @@ TEST_F(OpeningTest, OneThatWasNeverFinishedIsNone) {
   EXPECT_EQ(open().tables().size(), 1U);
 }
 
-// Making it again removes what was begun, and nothing that is somebody else's.
+// Creating it again removes the unfinished files, and no file of another database.
 TEST_F(OpeningTest, OneThatWasNeverFinishedGoesWithoutFilesOfOthers) {
   leave_unfinished();
   const auto write = [&](const std::string& name, const std::string& text) {

@@ -1,4 +1,4 @@
-// Outcomes: what they say, and what require() throws of them.
+// Outcomes: their contents, and what require() throws for them.
 #include "palimpsest/outcome.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
-// A queue that is taken at one end, by every call that finds a first or a last row: how many leaves
-// a pop passes does not depend on how many pops there were before it.
+// A queue consumed at one end, by every call that finds a first or a last row: the number of leaves
+// that a pop passes does not depend on the number of pops before it.
 //
-// Counted in leaves rather than in time, and so only where sync points are compiled in.
+// Counts leaves rather than time, and so needs sync points.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace palimpsest::test {
 namespace {
 
-/// Leaves that walks of this thread have passed.
+/// Counts the leaves that walks of this thread have passed.
 class PassedLeaves {
  public:
   [[nodiscard]] std::uint64_t since(std::uint64_t before) const noexcept { return count_ - before; }
@@ -81,7 +81,7 @@ std::optional<std::int64_t> by_index(const Table& table, const Transaction* in, 
   return at_end(in != nullptr ? index.cursor(*in, range) : index.cursor(range), end);
 }
 
-/// The whole table, which ends where the queue does, or beyond it.
+/// Reads the whole table, which ends where the queue does, or beyond it.
 std::optional<std::int64_t> by_whole_cursor(const Table& table, const Transaction* in, int lane,
                                             End end) {
   Cursor cursor = in != nullptr ? table.cursor(*in) : table.cursor();
@@ -154,7 +154,7 @@ class Queue {
       by.commit();
     }
   }
-  /// The first row of a queue that is taken there, by a range that begins before it.
+  /// Erases the first row of a queue by a range that begins before it.
   [[nodiscard]] std::uint64_t erase_front() {
     const ErasedRange erased = table_->erase_range(Range::up_to({kLane, front_++}));
     erased.outcome.require();
@@ -166,7 +166,7 @@ class Queue {
     table_->erase_range(bulk, Range::up_to({kLane, front_ - 1})).outcome.require();
     bulk.commit();
   }
-  /// Leaves that a pop passes, over so many of them.
+  /// The average number of leaves that a pop passes, over so many pops.
   [[nodiscard]] double leaves_a_pop(int pops) {
     const std::uint64_t before = passed_.count();
     for (int i = 0; i < pops && !::testing::Test::HasFatalFailure(); ++i) {
@@ -185,7 +185,7 @@ class Queue {
     options.isolation = case_.isolation;
     database_.emplace(Database::open(directory_.path(), options));
   }
-  /// The further from the end that is taken, the later they come.
+  /// The further from the consumed end, the later they come.
   [[nodiscard]] std::int64_t id_of(std::int64_t number) const noexcept {
     return case_.end == End::first ? number : -number;
   }
@@ -224,9 +224,9 @@ int pops() {
   return static_cast<int>(repeats(600) * std::max(0.25, test_seconds(1)));
 }
 
-/// Leaves more or less, as chance has it: some are there at any time.
+/// The random variation in leaves: some dead ones are there at any time.
 constexpr double kOfChance = 1.5;
-/// Within which a run of dead leaves is cleared away, an eighth of what is left with each.
+/// So many writes clear a run of dead leaves, each removing an eighth of the rest.
 constexpr int kWritesToClear = 30;
 
 class QueueWalksTest : public ::testing::TestWithParam<Case> {};
@@ -244,11 +244,11 @@ TEST_P(QueueWalksTest, APopPassesAsManyLeavesAsTheFirst) {
   EXPECT_LE(last, 6) << first << " leaves a pop at first";
 }
 
-// What a reader kept is on the pages when they are opened again, and no memory knows of it.
+// After reopening, the ghosts of an old reader are on the pages, but no cache in memory lists them.
 TEST_P(QueueWalksTest, GhostsFromBeforeTheOpeningGo) {
   const Case& one = GetParam();
   if (one.in_transaction != (one.isolation == Isolation::snapshot)) {
-    return;  // one of the two will do: what lies on the pages is the same
+    return;  // one direction suffices: the pages are the same
   }
   Queue queue(one, one.way.find == by_index);
   const int before = std::max(1000, 2 * pops());
@@ -271,7 +271,7 @@ Case snapshot_case(Find find, End end = End::first) {
   return {{"", find}, end, Isolation::snapshot, false};
 }
 
-// The rows at the front go by a range that begins where the table does.
+// Erases the rows at the front by a range that begins where the table does.
 TEST(QueueWalks, ARangeThatIsErasedAtTheFrontPassesAsManyLeavesAsTheFirst) {
   Queue queue(snapshot_case(by_cursor), false);
   queue.put(100);
@@ -290,8 +290,8 @@ TEST(QueueWalks, ARangeThatIsErasedAtTheFrontPassesAsManyLeavesAsTheFirst) {
   EXPECT_LE(leaves_a_pop(pops()), 1.2 * first + kOfChance);
 }
 
-// What lies beyond the range is another's: a queue that is empty beside one whose front an old
-// reader holds back.
+// A range does not pass leaves beyond its end: an empty queue lies beside one whose front an old
+// reader retains.
 TEST(QueueWalks, AnEmptyRangePassesNothingBeyondIt) {
   for (const Find find : {by_visit, by_cursor}) {
     for (const End end : {End::first, End::last}) {
@@ -308,7 +308,7 @@ TEST(QueueWalks, AnEmptyRangePassesNothingBeyondIt) {
   }
 }
 
-// A bulk leaves them as they are, and nobody writes there again.
+// A bulk leaves them as they are, and no later write goes there.
 TEST(QueueWalks, LeavesThatABulkHasEmptiedGo) {
   for (const Find find : {by_visit, by_cursor}) {
     Queue queue(snapshot_case(find), false);
@@ -319,7 +319,8 @@ TEST(QueueWalks, LeavesThatABulkHasEmptiedGo) {
   }
 }
 
-// One who reads what was at both ends keeps that; walks pass over it, once they have met it often.
+// A reader that has read both ends retains their rows; walks skip them once they have met them
+// often.
 TEST(QueueWalks, WhatAnOldReaderKeepsIsPassedOverFromEitherEnd) {
   for (const Find find : {by_visit, by_cursor}) {
     for (const End end : {End::first, End::last}) {

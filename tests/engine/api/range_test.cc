@@ -1,6 +1,6 @@
-// Ranges of keys that begin with a text, cursors that stand at an end or are sent to a key from
-// above, how much a range has, and keys and rows of whatever C++ has for them: beside what the rows
-// themselves say.
+// Ranges of keys that begin with a text, cursors that start at an end or seek a key from above,
+// estimates of a range's size, and keys and rows of various C++ types, compared with the rows
+// themselves.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class ApiRangeTest : public ::testing::Test {
     }
     return keys;
   }
-  /// A table of keys alone, and these.
+  /// A table of key columns alone, with these keys.
   Table make(const Texts& keys) {
     Table table = database_.create_table(key_value_table("t"));
     for (const std::string& key : keys) {
@@ -48,7 +48,7 @@ class ApiRangeTest : public ::testing::Test {
     }
     return table;
   }
-  /// Of few bytes, those among them that are hard.
+  /// A text of few bytes, among them the difficult ones.
   [[nodiscard]] static std::string any_text(Random& random, std::size_t length_max) {
     constexpr std::string_view kBytes("\0\1a\xFE\xFF", 5);
     std::string text;
@@ -64,7 +64,7 @@ class ApiRangeTest : public ::testing::Test {
       {.memory_bytes = std::uint64_t{32} << 20U, .durability = Durability::asynchronous});
 };
 
-// Ranges by a beginning
+// Ranges by prefix
 
 TEST_F(ApiRangeTest, APrefixIsAWholeValueAndABeginningIsNot) {
   const Table table = make({"a", "ab", "abc", "b", "ac"});
@@ -96,7 +96,7 @@ TEST_F(ApiRangeTest, BeginningsOfAnyBytesAreRight) {
   }
 }
 
-/// Where other columns follow a text it is written in another way.
+/// Before other key columns a text is encoded differently.
 TEST_F(ApiRangeTest, BeginningsOfTextsWithinAKeyAreRight) {
   Random random(test::seed());
   const Table table = database_.create_table({.name = "t",
@@ -233,7 +233,7 @@ TEST_F(ApiRangeTest, SeekingFromAbove) {
   }
 }
 
-/// Rows that come above the one it has come to, up to the key, would have been read.
+/// Rows inserted between the cursor's position and the key would have been read.
 TEST_F(ApiRangeTest, WhatWasSoughtFromAboveIsWhatASerializableTransactionHasRead) {
   const Table table =
       database_.create_table({.name = "t", .columns = {{"a", int32()}}, .key = {"a"}});
@@ -254,7 +254,7 @@ TEST_F(ApiRangeTest, WhatWasSoughtFromAboveIsWhatASerializableTransactionHasRead
   EXPECT_TRUE(commits(30)) << "above the key it has not looked";
 }
 
-// How much there is
+// Estimates
 
 TEST_F(ApiRangeTest, SizesAreAboutWhatThereIs) {
   const Table table = database_.create_table(

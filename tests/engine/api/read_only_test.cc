@@ -1,4 +1,4 @@
-// Options::read_only: everything can be read, and no file is changed, whatever has been left there.
+// Options::read_only: everything can be read, and no file changes, whatever state the files are in.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -90,11 +90,11 @@ class ReadOnly : public ::testing::Test {
     }
     EXPECT_EQ(by_color, rows);
   }
-  /// What a process leaves that is killed after further rows have been committed: its files, as
-  /// they are in between.
+  /// The files of a process that is killed after it has committed further rows, as they are at that
+  /// moment.
   void crash_after(std::int64_t rows) {
     Options options = to_write();
-    options.memory_bytes = 64 * kMiB;  // no page has to be written for another
+    options.memory_bytes = 64 * kMiB;  // no page has to be evicted
     Database database = Database::open(path(), options);
     for (std::int64_t id = kRows; id < kRows + rows; id += 20) {
       database.run([&](Transaction& in) { insert(database.table("item"), in, id, id + 20); });
@@ -219,8 +219,7 @@ TEST_F(ReadOnly, MoreThanMemoryHoldsIsNotRecovered) {
   expect_rows(Database::open(crashed(), options), kRows + 9'000);
 }
 
-// Wherever the memory ends: in redo, while what has not committed is undone, in the last
-// checkpoint.
+// Wherever the memory ends: in redo, in the undo of uncommitted changes, in the last checkpoint.
 TEST_F(ReadOnly, WhatDoesNotFitIsToldAsThat) {
   Options options = to_write();
   options.memory_bytes = 64 * kMiB;

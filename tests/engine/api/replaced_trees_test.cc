@@ -1,5 +1,5 @@
-// Tables whose rows are replaced again and again: what they take of memory and of the disk stays as
-// it was, also beside readers that stay open.
+// Tables whose rows are replaced again and again: the memory and disk space they take stays
+// constant, also beside readers that stay open.
 //
 // PALIMPSEST_REFRESHES=1000000 runs the first test for so many rounds with 4 MiB.
 #include <fmt/format.h>
@@ -84,7 +84,7 @@ class ReplacedTreesTest : public ::testing::Test {
   int round_ = 0;
 };
 
-/// Rounds of one test: what is said in the environment, or so many.
+/// Rounds of one test: from the environment, or by default so many.
 int rounds_of(int otherwise) {
   const char* const said = std::getenv("PALIMPSEST_REFRESHES");  // NOLINT(concurrency-mt-unsafe)
   return said == nullptr ? test::repeats(otherwise) : std::atoi(said);  // NOLINT(cert-err34-c)
@@ -94,7 +94,7 @@ class RefreshedTable : public ReplacedTreesTest,
                        public ::testing::WithParamInterface<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(MiB, RefreshedTable, ::testing::Values(4, 16, 64));
 
-// More rounds than memory has room for trees of.
+// More rounds than the trees that memory can hold.
 TEST_P(RefreshedTable, TakesWhatItTookHoweverOften) {
   open(GetParam());
   const int rounds = rounds_of(4000);
@@ -107,8 +107,8 @@ TEST_P(RefreshedTable, TakesWhatItTookHoweverOften) {
   while (round_ < rounds) {
     ASSERT_NO_THROW(refresh()) << round_;
   }
-  // A small file grows by at least one such step. Frames take memory from the system when they
-  // are first used, so all of the configured memory may become resident once.
+  // A small file grows by at least one such step. Frames take memory from the system when they are
+  // first used, so all of the configured memory may become resident once.
   constexpr std::uint64_t kFileStep = std::uint64_t{128} << 10U;
   EXPECT_LE(file_bytes(), file_before + std::max(file_before / 20, kFileStep));
   if (memory_before) {
@@ -118,8 +118,8 @@ TEST_P(RefreshedTable, TakesWhatItTookHoweverOften) {
   database_->create_table({.name = "another", .columns = {{"id", int32()}}, .key = {"id"}});
 }
 
-// A reader holds back what it sees, and nothing of what is replaced after that; nor do those who
-// see the newest rows.
+// A reader retains the rows that it sees, and none replaced after that; readers of the newest rows
+// retain nothing.
 TEST_F(ReplacedTreesTest, AReaderThatStaysOpenHoldsBackWhatItSees) {
   open(4);
   refresh();
@@ -143,8 +143,8 @@ TEST_F(ReplacedTreesTest, AReaderThatStaysOpenHoldsBackWhatItSees) {
   EXPECT_EQ(seen, kRows);
 }
 
-// All trees that there is room for are held back: who is in the way is named, and when it has gone
-// there is room again.
+// All trees for which there is memory are retained: the error names the reader that retains them,
+// and when it has ended there is memory again.
 TEST_F(ReplacedTreesTest, WhoTakesTheRoomIsNamed) {
   open(kLeastMebibytes);
   refresh();
@@ -179,7 +179,7 @@ TEST_F(ReplacedTreesTest, WhoTakesTheRoomIsNamed) {
   EXPECT_EQ(rows(nullptr, table()), kRows);
 }
 
-// A handle, and what was made for columns that are there no more, keeps nothing but itself.
+// A handle, or an object made for columns that are gone, retains nothing but itself.
 TEST_F(ReplacedTreesTest, AlterationsTakeNoMoreTheMoreThereAre) {
   open(4);
   refresh();

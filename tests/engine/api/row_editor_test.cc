@@ -1,4 +1,4 @@
-// Rows changed in place: beside the layout's rows of the same values; what is refused.
+// Rows changed in place, compared with encodings of the same values; what is refused.
 #include <gmock/gmock.h>
 
 #include <string>

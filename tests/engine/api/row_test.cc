@@ -1,4 +1,4 @@
-// Rows: columns read by name, number and handle beside the values they were made of; copies of
+// Rows: columns read by name, number and handle, compared with their original values; copies of
 // rows; what is refused.
 #include "palimpsest/row.h"
 
@@ -38,7 +38,7 @@ const std::vector<Value>& some_values() {
   return values;
 }
 
-/// What is stored of a value: text of characters without padding.
+/// The value as it is stored: a text of type `char` without padding.
 Value stored(const DataType& type, const Value& value) {
   return type.type == ColumnType::character && !value.is_null()
              ? Value(engine::without_padding(value.as_bytes()))
@@ -80,7 +80,7 @@ std::optional<Value> by_handle(const RowView& row, const engine::TableFormat& fo
   return std::nullopt;
 }
 
-/// Whether all columns are the values, however they are asked for.
+/// Whether all columns equal the values, by every way of reading them.
 void expect_values(const RowView& row, const engine::TableFormat& format,
                    const std::vector<Value>& values) {
   ASSERT_EQ(row.column_count(), values.size());

@@ -1,4 +1,4 @@
-// Database::run(): attempts, and what becomes of each.
+// Database::run(): its attempts and their outcomes.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ class RunTest : public ::testing::Test {
          .columns = {{"id", int64()}, {"owner", varchar(40)}, {"balance", int64()}},
          .key = {"id"}});
   }
-  /// Of the first account.
+  /// The balance of the first account.
   [[nodiscard]] std::int64_t balance() {
     const auto row = database_.table("account").get({1});
     return row ? (*row)["balance"].as_integer() : -1;
@@ -173,7 +173,7 @@ TEST_F(RunTest, RunGivesUpAndABodyMayRollBack) {
   EXPECT_EQ(balance(), 5) << "a body may roll back";
 }
 
-// It held back the log while it was idle; what it has done is not lost in silence.
+// It held back the log while it was idle; its changes are not lost silently.
 TEST_F(RunTest, WhatTheEngineHasEndedIsRunAgain) {
   const Table table = accounts();
   table.insert({1, "Ada", 5}).require();

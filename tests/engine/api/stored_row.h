@@ -1,4 +1,4 @@
-// A row of a table as it is stored, without a database: what functions of RowView are tested on.
+// A row of a table as it is stored, without a database, to test functions of RowView.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,14 @@ namespace palimpsest::test {
 
 class StoredRow {
  public:
-  /// Of the values of all columns in declared order.
+  /// From the values of all columns in declared order.
   StoredRow(std::shared_ptr<const engine::TableFormat> format, std::span<const Value> values)
       : format_(std::move(format)) {
     std::vector<char> memory(std::size_t{1} << 20U);  // random keys are longer than real ones
     key_ = format_->keys().encode_row(values, memory);
     format_->rows().encode(values, bytes_);
   }
-  /// Of bytes that may be damaged.
+  /// From bytes that may be damaged.
   StoredRow(std::shared_ptr<const engine::TableFormat> format, std::string key, std::string bytes)
       : format_(std::move(format)), key_(std::move(key)), bytes_(std::move(bytes)) {}
 

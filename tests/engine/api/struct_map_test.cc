@@ -1,5 +1,5 @@
-// Structs and rows as each other: beside the values of the same rows, with columns in any order and
-// in the key or not; what is refused.
+// Conversion between structs and rows, compared with the values of the same rows, with columns in
+// any order and in the key or not; what is refused.
 #include "palimpsest/struct_map.h"
 
 #include <gmock/gmock.h>
@@ -159,7 +159,7 @@ TableSchema random_table(Random& random) {
   return table;
 }
 
-/// Whether the struct's members are what the row was made of.
+/// Whether the struct's members equal the row's values.
 void expect_members(const Everything& found, const TableSchema& table,
                     const std::vector<Value>& values) {
   const auto columns = columns_of_everything();

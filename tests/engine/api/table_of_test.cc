@@ -1,4 +1,4 @@
-// Tables whose rows are structs, from end to end: beside the same tables read by name, with
+// Tables whose rows are structs, from end to end: compared with the same tables read by name, with
 // indexes, conflicts and exceptions.
 #include "palimpsest/table_of.h"
 
@@ -262,7 +262,7 @@ Account random_account(Random& random) {
 
 using Model = std::map<std::pair<std::string, std::int64_t>, Account>;
 
-/// One write of both, which come to the same.
+/// The same write to both, which must have the same outcome.
 void write(Random& random, const TableOf<Account>& accounts, Transaction& in, Model& model) {
   const Account row = random_account(random);
   const auto at = model.find({std::string(row.country.data(), 2), row.id});

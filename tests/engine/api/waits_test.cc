@@ -1,5 +1,5 @@
-// Who waits for whom: a thread that would wait for its own transaction is told, two definitions
-// that wait for each other are told, and what is in conflict with a bulk waits for that.
+// Waiting: a thread that would wait for its own transaction gets an error, so do two definitions
+// that would wait for each other, and a transaction that conflicts with a bulk waits for the bulk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,7 +158,7 @@ TEST_F(WaitsTest, ABulkWhoseTableItsOwnTransactionReads) {
   EXPECT_EQ(error_of(slip, kInVain), kRefused);
 }
 
-// Another thread has taken it over: it ends in its own time.
+// Another thread has taken the transaction over, and will end it.
 TEST_F(WaitsTest, ATransactionThatAnotherThreadGoesOnWithIsWaitedFor) {
   const Table table = make("t");
   std::optional<Transaction> handed_over = database_.begin();
@@ -177,7 +177,7 @@ TEST_F(WaitsTest, ATransactionThatAnotherThreadGoesOnWithIsWaitedFor) {
   EXPECT_EQ((*table.get({1}))["value"].as_integer(), 12);
 }
 
-// Within a function that looks at rows in their pages
+// Within a function that reads rows in their pages
 
 TEST_F(WaitsTest, TheEngineWithinAFunctionThatHoldsAPage) {
   const Table table = make("t");

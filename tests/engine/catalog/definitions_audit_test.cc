@@ -1,5 +1,5 @@
-// Definitions that are damaged, one way after the other: each is named, the others are read, and
-// the database is not opened.
+// Damages definitions, one way after the other: the audit names each and reads the rest, and the
+// database does not open.
 #include "engine/catalog/definitions_audit.h"
 
 #include <gmock/gmock.h>

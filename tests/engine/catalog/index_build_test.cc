@@ -1,5 +1,5 @@
-// Indexes of tables with more rows than can be sorted in memory: what they say, what is refused,
-// and what is left when something fails, or everything does.
+// Indexes of tables with more rows than can be sorted in memory: their contents, what is refused,
+// and what is left after a failure or a crash.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ class IndexBuildTest : public ::testing::Test {
           table, {id, std::string_view(name), id % 3 == 0 ? Value() : Value(id % 100)}));
     }
   }
-  /// A table with so many rows.
+  /// Makes a table with so many rows.
   void make(int rows, const std::string& table = "people") {
     open();
     auto by = database_->begin();
@@ -102,7 +102,7 @@ class IndexBuildTest : public ::testing::Test {
       }
     }
   }
-  /// All is as it should be, and nothing of a build that was not done is left.
+  /// The table is sound, and nothing of a failed build is left.
   void expect_clean() {
     empty_trees();
     EXPECT_TRUE(sound(*database_));
@@ -230,7 +230,7 @@ TEST_F(IndexBuildTest, HoldsNoLogBackWhileItSorts) {
   ASSERT_TRUE(tables().create_index(*by, "people", kByName));
   disk_.set_hook({});
   by->commit();
-  // Of the rows, the merges, and the entries on their way: each lets go of what it has passed.
+  // The oldest GSN needed advances while the build reads the rows, merges, and inserts the entries.
   ASSERT_GT(oldest.size(), 200U);
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_GT(oldest[(i + 1) * (oldest.size() - 1) / 4], oldest[i * (oldest.size() - 1) / 4]) << i;
@@ -240,7 +240,7 @@ TEST_F(IndexBuildTest, HoldsNoLogBackWhileItSorts) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Somebody needs the log while leaves are written, and asks all who have anything in it to end.
+// A writer needs log space while leaves are written, and cancels every transaction in its way.
 TEST_F(IndexBuildTest, GivesWayAndGoesOn) {
   make(3'000);
   bool has_asked = false;
@@ -272,7 +272,7 @@ TEST_F(IndexBuildTest, EndsWhenItsSnapshotWasGivenUp) {
     }
   });
   auto by = database_->begin();
-  for (const char* value : {"one", "two"}) {  // what the snapshot does not see
+  for (const char* value : {"one", "two"}) {  // invisible to the snapshot
     const auto later = database_->begin();
     EXPECT_FALSE(later->upsert(*other, "key", value).conflict);
     later->commit();

@@ -1,4 +1,4 @@
-// Definitions that were replaced, and their trees: for whom they are kept, and when they go back.
+// Replaced definitions and their trees: which readers retain them, and when they are freed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,6 @@ class ReplacedTreesTest : public ::testing::Test {
       make_log_space();
     }
   }
-  /// Makes its rows anew, with another column and so many rows of a name.
   void erase_all() {
     make_log_space();
     const auto by = begin(Isolation::read_committed);
@@ -103,7 +102,7 @@ class ReplacedTreesTest : public ::testing::Test {
     erase_all();
     load(rows);
   }
-  /// The same rows in other trees.
+  /// Moves the same rows to other trees.
   void rewrite() {
     make_log_space();
     const auto by = begin(Isolation::read_committed);
@@ -175,13 +174,13 @@ TEST_F(ReplacedTreesTest, StayForTheSnapshotThatSeesThem) {
   EXPECT_TRUE(tables().held_back().empty());
 }
 
-// Each reader sees what was there when it began, however many lie between that are gone.
+// Each reader sees the state when it began, even if trees between those of two readers are freed.
 TEST_F(ReplacedTreesTest, GoFromTheMiddleToo) {
   std::vector<txn::TransactionPtr> readers;
   for (int rows = 1; rows <= 5; ++rows) {
     replace(rows);
     readers.push_back(begin());
-    replace(100 + rows);  // nobody sees these
+    replace(100 + rows);  // no reader sees these
   }
   const auto expect_each = [&] {
     for (std::size_t number = 0; number < readers.size(); ++number) {
@@ -212,7 +211,7 @@ TEST_F(ReplacedTreesTest, AreNotHeldBetweenCalls) {
   EXPECT_EQ(rows_seen(reader.get()), 10);
 }
 
-// Who sees the newest rows, whatever is committed, has no snapshot.
+// A read-committed reader, which sees the newest rows, has no snapshot.
 TEST_F(ReplacedTreesTest, StayForACursorWithoutASnapshot) {
   for (const Isolation isolation : {Isolation::none, Isolation::read_committed}) {
     replace(100);
@@ -286,13 +285,13 @@ TEST_F(ReplacedTreesTest, StayWhenADropIsTakenBack) {
   EXPECT_EQ(rows_seen(reader.get()), 10);
 }
 
-// What is kept in memory of them goes, too.
+// Their definitions in memory are freed, too.
 TEST_F(ReplacedTreesTest, TheirDefinitionsGo) {
   load(10);
   const std::weak_ptr<const TableDefinition> first = table()->keep_visible_to(nullptr);
   const std::weak_ptr<const TableFormat> format = table()->keep_visible_to(nullptr)->format;
   for (int round = 0; round < 3; ++round) {
-    const auto by = begin(Isolation::read_committed);  // by one that has the same rows
+    const auto by = begin(Isolation::read_committed);  // read by one that has the same rows
     ASSERT_TRUE(tables().create_index(*by, "people", {.name = "i", .columns = {"name"}}));
     by->commit();
     const auto dropper = begin(Isolation::read_committed);
@@ -306,7 +305,7 @@ TEST_F(ReplacedTreesTest, TheirDefinitionsGo) {
   EXPECT_TRUE(second.expired());
 }
 
-// The catalog names the trees before or after, and all others are emptied after the opening.
+// The catalog names the trees before or after, and opening empties all others.
 TEST_F(ReplacedTreesTest, ACrashBeforeTheyAreVacantLosesNoneOfThem) {
   load(300);
   empty_all();
@@ -341,11 +340,11 @@ TEST_F(ReplacedTreesTest, ACrashBeforeTheyAreVacantLosesNoneOfThem) {
   }
 }
 
-// Memory has room for so many trees, and all of them are a table's or held back: it says who is in
-// the way.
+// Memory can hold so many trees, and all of them are in use or retained: the error names the reader
+// that retains them.
 TEST_F(ReplacedTreesTest, WhoTakesTheRoomForTreesIsNamed) {
   disk_ = SimDisk();
-  open(0, 0);  // the least there may be
+  open(0, 0);  // the smallest allowed
   load(10);
   empty_all();
   const auto other = [](int number) { return fmt::format("other {}", number); };
@@ -396,7 +395,7 @@ TEST_F(ReplacedTreesTest, WhoTakesTheRoomForTreesIsNamed) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-/// A reader that stands at a point of its call while the table is replaced, twice.
+/// A reader that is stopped within a call while the table is replaced, twice.
 class ReplacedInACall : public ReplacedTreesTest,
                         public ::testing::WithParamInterface<std::tuple<const char*, Isolation>> {};
 INSTANTIATE_TEST_SUITE_P(, ReplacedInACall,
@@ -433,7 +432,7 @@ TEST_P(ReplacedInACall, StayUntilItHasEnded) {
   EXPECT_TRUE(before.expired());
 }
 
-// A snapshot that is being taken, of a reading of the clock before the commit, sees what was there.
+// A snapshot that is being taken, with a reading of the clock before the commit, sees the old rows.
 TEST_F(ReplacedTreesTest, StayForASnapshotThatIsBeingTaken) {
   for (const char* const point : {"versioning.snapshot.marked", "versioning.snapshot.read"}) {
     replace(10);
@@ -453,7 +452,7 @@ TEST_F(ReplacedTreesTest, StayForASnapshotThatIsBeingTaken) {
   }
 }
 
-// The row is shown, or looked for again by a snapshot: the table is there all the time.
+// The reader returns the row, or a read with a snapshot looks again: the table always exists.
 TEST_F(ReplacedTreesTest, ARowIsFoundWhoseTreeGoesMeanwhile) {
   replace(10);
   empty_all();
@@ -471,7 +470,7 @@ TEST_F(ReplacedTreesTest, ARowIsFoundWhoseTreeGoesMeanwhile) {
   EXPECT_EQ(shown, 1);
 }
 
-// Between the look at the newest and the look at older ones, what was published is taken back.
+// Between a reader's look at the newest version and at older ones, the newest is rolled back.
 TEST_F(ReplacedTreesTest, WhoLooksBackFindsWhatIsNewestAgain) {
   replace(5);
   replace(10);
@@ -502,7 +501,7 @@ TEST_F(ReplacedTreesTest, WhoLooksBackFindsWhatIsNewestAgain) {
 
 #endif
 
-/// With the engine's own threads, on a disk that has room for a table a few times.
+/// With the engine's own threads, on a disk that can hold a table a few times.
 class SmallDisk : public ReplacedTreesTest {
  protected:
   void TearDown() override {
@@ -554,8 +553,9 @@ TEST_F(SmallDisk, HasRoomForATableThatIsFilledAgainAndAgain) {
   }
 }
 
-// It says who is in the way; when that has ended, there is room again. Versions have room for more
-// than the reader holds back of them: else it would be the reader that is given up.
+// The error names the reader that retains the space; when that has ended, there is space again. The
+// memory for versions exceeds what the reader retains of them: otherwise the reader would be
+// cancelled.
 TEST_F(SmallDisk, NamesTheReaderThatKeepsItFull) {
   constexpr int kThird = 3000;  // of the disk, and a little more
   open_small(std::uint64_t{8} << 20U, std::uint64_t{4} << 20U);

@@ -1,5 +1,5 @@
-// Tables and indexes made, changed and dropped within transactions, beside others that read and
-// write, across crashes, and at random beside a model.
+// Tables and indexes made, changed and dropped within transactions, beside readers and writers,
+// across crashes, and at random beside a model.
 #include "engine/catalog/table_catalog.h"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ class TableCatalogTest : public ::testing::Test {
     lose_power(disk_, database_, keeps);
     open();
   }
-  /// Definitions change what is there now, whatever has changed since the transaction began.
+  /// A definer changes the current definition, whatever has changed since its transaction began.
   [[nodiscard]] txn::TransactionPtr begin_definer() {
     return database_->begin(txn::Durability::synchronous, txn::Isolation::read_committed);
   }
@@ -70,7 +70,7 @@ class TableCatalogTest : public ::testing::Test {
     ASSERT_TRUE(tables().create_table(*by, schema));
     by->commit();
   }
-  /// Inserts rows [first, last) without asking for indexes.
+  /// Inserts rows [first, last) without index entries.
   void fill(const std::string& name, int first, int last, const txn::TransactionPtr& by) {
     const TablePtr table = tables().find(name, by.get());
     ASSERT_NE(table, nullptr);
@@ -364,7 +364,7 @@ TEST_F(TableCatalogTest, WhatNoTableCanBeIsRefused) {
   EXPECT_TRUE(is_there("people"));
 }
 
-/// What tables there are, with the number of their rows and the names of their indexes.
+/// Maps each table to the number of its rows and the names of its indexes.
 using Model = std::map<std::string, std::pair<int, std::set<std::string>>>;
 
 TEST_F(TableCatalogTest, AtRandomAcrossCrashes) {

@@ -1,4 +1,4 @@
-// Trees that are given out, taken back and emptied: how many there are, and what memory they keep.
+// The pool of trees: allocating, returning and emptying them, their maximum number, their memory.
 #include "engine/catalog/tree_pool.h"
 
 #include <fmt/format.h>
@@ -30,12 +30,12 @@ constexpr std::size_t kLarge = std::size_t{4} << 20U;
 /// So many may wait to be emptied while others are made.
 constexpr int kWaitingMax = 32;
 constexpr int kMany = 48;
-/// More than the least memory has places for.
+/// More than fit the smallest memory.
 constexpr int kTooMany = 3000;
 
 class TreeStoreTest : public ::testing::Test {
  protected:
-  /// `memory_bytes`: 0 for the least there may be.
+  /// `memory_bytes`: 0 for the smallest allowed.
   void open(std::size_t memory_bytes) {
     database_.reset();
     device_ = disk_.device();
@@ -61,7 +61,7 @@ class TreeStoreTest : public ::testing::Test {
     make_log_space();
     return dropped;
   }
-  /// Makes tables of these numbers and up; the number that is refused.
+  /// Makes tables of these numbers and up; returns the number that is refused.
   [[nodiscard]] int make_until_refused(int number) {
     const auto code = error_of(
         [&] {
@@ -83,7 +83,7 @@ class TreeStoreTest : public ::testing::Test {
     const std::array byte{disk_.contents(buffer::kPageFileName).at(at) ^ std::byte{0x20}};
     disk_.overwrite(buffer::kPageFileName, at, byte);
   }
-  /// Sees versions, and leaves some.
+  /// Its snapshot reads versions, and its changes leave some.
   [[nodiscard]] txn::TransactionPtr begin() { return database_->begin(); }
   void make_and_drop_many() {
     for (int number = 0; number < kMany; ++number) {
@@ -110,7 +110,7 @@ class TreeStoreTest : public ::testing::Test {
   std::unique_ptr<io::Device> device_;
 };
 
-// A step reads what it removes, and not each time all that is still there.
+// A step reads what it removes, but not all of the rest each time.
 TEST_F(TreeStoreTest, ALargeTreeIsEmptiedFromItsFrontOn) {
   open(kLarge / 8);
   const auto definer = begin();
@@ -139,7 +139,7 @@ TEST_F(TreeStoreTest, ALargeTreeIsEmptiedFromItsFrontOn) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// A writer that has not ended holds all that waits, so that nothing can be emptied before it ends.
+// An open writer retains all dropped trees, so that none can be emptied before it ends.
 TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   open(kLarge);
   constexpr auto kPatience = std::chrono::milliseconds(100);
@@ -170,7 +170,7 @@ TEST_F(TreeStoreTest, MoreTreesThanMemoryHasRoomForAreRefused) {
   open(0);
   const int made = make_until_refused(0);
   EXPECT_GT(made, 50 * buffer::BufferPool::kFramesMin);
-  // The others are as they were.
+  // All other trees are unchanged.
   ASSERT_TRUE(drop(0));
   while (store().step()) {
   }
@@ -193,7 +193,7 @@ TEST_F(TreeStoreTest, MoreTreesThanFramesAreUsedAgainInTheLeastMemory) {
   EXPECT_TRUE(sound(*database_));
 }
 
-// Trees that nobody uses, since only their number counts.
+// Trees without rows, since only their number matters.
 TEST_F(TreeStoreTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
   open(0);
   const std::uint64_t most = database_->pool().roots().most();
@@ -217,7 +217,7 @@ TEST_F(TreeStoreTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
   EXPECT_EQ(trees(), (most + 49) / 50 * 50);
 }
 
-// What is behind its damaged page stays in use; nobody waits for it.
+// The leaves behind the damaged page stay in use; no transaction waits for them.
 TEST_F(TreeStoreTest, ATreeThatIsDamagedIsNotTriedForEver) {
   open(kLarge);
   ASSERT_TRUE(make(0));
@@ -260,7 +260,7 @@ TEST_F(TreeStoreTest, ATreeThatAWriterHoldsDoesNotKeepOthersWaiting) {
   EXPECT_EQ(store.waiting(), 0U);
 }
 
-// It is no table's any more: what the snapshot might see of it, it does not.
+// It belongs to no table any more, so the snapshot cannot reach it.
 TEST_F(TreeStoreTest, AnOldSnapshotHoldsNothing) {
   open(kLarge);
   TreePool store(database_->catalog(), database_->transactions());

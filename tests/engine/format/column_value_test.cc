@@ -1,4 +1,4 @@
-// Which values fit which columns, by the quick answer and by the whole one.
+// Which values fit which columns, by the fast check and by the complete one.
 #include "engine/format/column_value.h"
 
 #include <gtest/gtest.h>

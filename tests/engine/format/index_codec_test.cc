@@ -1,4 +1,4 @@
-// Index entries: which rows share one, their order, the way back to the row.
+// Index entries: which rows share one, their order, decoding them into the row's key.
 #include "engine/format/index_codec.h"
 
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ TEST(IndexCodec, BytesAreAsTheHeaderSays) {
   }
 }
 
-/// Entries of a few rows of a random table with a random index, beside the rows.
+/// Entries of a few rows of a random table with a random index, and the rows.
 struct Entries {
   Entries(Random& random, Room& room)
       : table(test::random_schema(random)),

@@ -1,4 +1,4 @@
-// Keys: byte by byte, their order beside the order of values, prefixes, and hostile ones.
+// Keys: byte by byte, their order compared with that of values, prefixes, and hostile ones.
 #include "engine/format/key_codec.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ std::string above(const KeyCodec& codec, const std::vector<Value>& values) {
   return std::string(codec.encode_above(values, memory).value_or("none"));
 }
 
-/// The key of one column, which something may follow.
+/// The key of one column, which another may follow.
 std::string key_of(const DataType& type, const Value& value) {
   const TableSchema table{.name = "t", .columns = {{"c", type}}, .key = {"c"}};
   return encoded(KeyCodec(table, table.key, KeyEnd::closed), {value});

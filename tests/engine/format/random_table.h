@@ -1,4 +1,4 @@
-// Random schemas, rows and an order of values by the book: the models of what tables store.
+// Random schemas and rows, and a simple order of values: the models of what tables store.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace palimpsest::test {
 
-/// A row's values, and what its texts view. Moved, not copied.
+/// A row's values, and the texts that they view. Moved, not copied.
 struct RandomRow {
   RandomRow() = default;
   RandomRow(RandomRow&&) noexcept = default;
@@ -36,8 +36,8 @@ struct RandomRow {
 [[nodiscard]] TableSchema random_schema(Random& random);
 /// A valid index of some of its columns.
 [[nodiscard]] IndexSchema random_index(Random& random, const TableSchema& table);
-/// A value of the column: few that are often equal, the least and greatest, and any. Its text is
-/// added to `texts`.
+/// A value of the column: a frequent one, the minimum or maximum, or any. Its text is added to
+/// `texts`.
 [[nodiscard]] Value random_value(Random& random, const DataType& type,
                                  std::deque<std::string>& texts);
 [[nodiscard]] RandomRow random_row(Random& random, const TableSchema& table);
@@ -47,9 +47,9 @@ struct RandomRow {
                                            std::span<const std::string> names,
                                            std::span<const Value> values);
 
-/// How keys of one column are to be ordered.
+/// The expected order of keys of one column.
 [[nodiscard]] std::weak_ordering order_of(const DataType& type, const Value& a, const Value& b);
-/// How keys of these columns are to be ordered.
+/// The expected order of keys of these columns.
 [[nodiscard]] std::weak_ordering order_of(const TableSchema& table,
                                           std::span<const std::string> names,
                                           std::span<const Value> a, std::span<const Value> b);

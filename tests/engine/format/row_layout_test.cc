@@ -1,4 +1,4 @@
-// Rows: byte by byte, beside models, and hostile ones.
+// Rows: byte by byte, compared with models, and hostile ones.
 #include "engine/format/row_layout.h"
 
 #include <gmock/gmock.h>
@@ -187,7 +187,7 @@ TEST(RowLayout, RowsThatAreTooLongAreRefused) {
       .name = "t", .columns = {{"id", int8()}, {"a", bytes()}, {"b", bytes()}}, .key = {"id"}};
   table.validate();
   const RowLayout layout(table);
-  // Never read, and so never taken from the system.
+  // Never read, so the system never provides the memory.
   const std::size_t half_bytes = kRowBytesMax / 2;
   const std::unique_ptr<char[]> memory(new char[half_bytes]);
   const ByteView half(memory.get(), half_bytes);

@@ -1,4 +1,4 @@
-// Rows written column by column are those that are made of Values.
+// Rows written column by column equal those made of Values.
 #include "palimpsest/row_writer.h"
 
 #include <gtest/gtest.h>
@@ -152,7 +152,7 @@ TEST(RowWriter, RowsMayBeTooLong) {
       .key = {"a"}};
   auto row = RowWriter::of(table);
   ASSERT_TRUE(row);
-  const std::string_view half("", kVarcharBytesMax / 2);  // which nobody looks at
+  const std::string_view half("", kVarcharBytesMax / 2);  // no code reads the bytes
   std::string rows = "before";
   row->begin(rows);
   ASSERT_TRUE(row->set_integer(0, 1) && row->set_text(1, half) && row->set_text(2, half));

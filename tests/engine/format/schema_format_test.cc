@@ -1,4 +1,4 @@
-// Schemas as bytes: the format, the way back, hostile ones.
+// Schemas as bytes: the format, decoding, hostile ones.
 #include "engine/format/schema_format.h"
 
 #include <gmock/gmock.h>

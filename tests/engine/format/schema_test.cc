@@ -1,4 +1,4 @@
-// Schemas: written as the public header shows, and each way of being none.
+// Schemas: written as in the public header, and each way of being invalid.
 #include "palimpsest/schema.h"
 
 #include <gmock/gmock.h>

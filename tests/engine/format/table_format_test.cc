@@ -1,4 +1,4 @@
-// What a table's format says of the table as a whole.
+// The properties of a whole table in its format.
 #include "engine/format/table_format.h"
 
 #include <gtest/gtest.h>

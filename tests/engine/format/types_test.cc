@@ -1,4 +1,4 @@
-// Dates, timestamps and decimals: text both ways, the ends of their ranges, what is refused.
+// Dates, timestamps and decimals: to text and back, the ends of their ranges, what is refused.
 #include "palimpsest/types.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Values: their kinds, what they compare as, what is refused.
+// Values: their kinds, comparison, what is refused.
 #include "palimpsest/value.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The page file made as short as what is in use: trees whose pages lie at its end, beside others,
-// and over crashes.
+// Shortening the page file to the pages in use: trees with pages at its end, beside other trees,
+// and across crashes.
 #include "engine/space/compaction.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ class CompactionTest : public ::testing::Test {
     BTree* const made = database_->find_tree(name);
     return made != nullptr ? *made : *database_->make_tree(name);
   }
-  /// Rows [from, to) of each of the trees, a few of each by turns, so that their leaves lie mixed.
+  /// Rows [from, to) of each of the trees, a few of each by turns, so that their leaves interleave.
   void fill(const std::vector<std::string>& names, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t begin = from; begin < to; begin += kRowsTogether) {
       for (const std::string& name : names) {
@@ -146,7 +146,7 @@ TEST_F(CompactionTest, WhatProgressThrowsEndsIt) {
   EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
 }
 
-// Rows that were changed meanwhile are their writer's until that has ended, wherever their leaf is.
+// Changed rows stay claimed by their writer until it has ended, wherever their leaf moves.
 TEST_F(CompactionTest, WhatHangsOffAPageMovesWithIt) {
   fill({"kept", "gone"}, 0, 4'000);
   erase("gone", 0, 4'000);
@@ -212,7 +212,7 @@ TEST_F(CompactionTest, ACrashAnywhereLosesNothing) {
   }
 }
 
-// Of trees that were made when the file was long.
+// The roots of trees that were made when the file was long.
 TEST_F(CompactionTest, RootsMoveToo) {
   fill({"gone"}, 0, 4'000);
   for (int number = 0; number < 20; ++number) {
@@ -270,7 +270,7 @@ TEST_F(CompactionTest, OneAtATime) {
   EXPECT_TRUE(was_asked);
 }
 
-// Threads change rows, each its own, by a model, while pages move under them, are evicted and
+// Threads change rows, each its own, compared with a model, while pages move, are evicted and
 // written.
 TEST_F(CompactionTest, WritersGoOnBesideIt) {
   constexpr std::size_t kThreads = 3;

@@ -1,4 +1,4 @@
-// Space that comes back by itself, and how little an empty database takes.
+// Space that is freed in the background, and the small size of an empty database.
 #include "engine/space/space_keeper.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using test::eventually;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 
-/// What the files of a directory take of the disk.
+/// The space that the files of a directory take on the disk.
 std::uint64_t bytes_on_disk(const std::string& directory) {
   std::uint64_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

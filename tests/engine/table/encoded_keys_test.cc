@@ -1,4 +1,4 @@
-// Keys and ranges: limits, first columns, bounds at the end of what a page allows.
+// Keys and ranges: limits, first columns, bounds at the maximum key size of a page.
 #include "engine/table/encoded_keys.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Threads that read and edit many rows by one call, each by its snapshot, while other rows come and
-// go and pages are evicted: everybody sees the same sum.
+// go and pages are evicted: every thread sees the same sum.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr int kAccounts = 600;
 constexpr int kApart = 16;  ///< other rows lie between two accounts
 constexpr int kEach = 1000;
 
-/// Keys of some rows, which they refer to.
+/// Ids of some rows; the keys made of them view them.
 class Ids {
  public:
   void add(int id) { ids_.push_back({id}); }
@@ -62,7 +62,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
           random.one_in(4) ? static_cast<int>(random.below(kAccounts)) : (account + 1) % kAccounts;
     }
     if (random.one_in(8)) {
-      ids.add(1);  // there is none
+      ids.add(1);  // no such row
     }
     const std::vector<Key> keys = ids.keys();
     table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
@@ -71,7 +71,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
         row.set(age_, row.get(age_) + (i == 0 ? -others : 1));
       });
       paid_ += outcome.is_done() ? 1U : 0U;
-      return !random.one_in(5);  // also of a statement that was refused and undone
+      return !random.one_in(5);  // also after a statement that was refused and undone
     });
   }
   void come_and_go(Random& random, int own) {

@@ -1,6 +1,6 @@
-// A queue: rows are put at the end of a table, and the first one is looked for and erased. Leaves
-// that the front has left behind must not stay in the way, whatever kept them from being cleared
-// away when they were left.
+// A queue: rows are inserted at the end of a table, and the first one is found and erased. Leaves
+// behind the front must not slow down the search, whatever prevented their purge when the front
+// left them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using txn::TransactionPtr;
 EngineOptions queue_options() {
   EngineOptions options = small_options();
   options.version_bytes_max = std::uint64_t{8} << 20U;
-  options.log_bytes_max = std::uint64_t{256} << 20U;  // nobody makes checkpoints
+  options.log_bytes_max = std::uint64_t{256} << 20U;  // no checkpoints run
   return options;
 }
 
@@ -82,7 +82,7 @@ class QueueTest : public ::testing::Test {
     });
     return seen;
   }
-  /// Leaves in all, and those without records.
+  /// The number of leaves, and of those without records.
   struct Leaves {
     std::size_t all = 0;
     std::size_t dead = 0;
@@ -104,10 +104,10 @@ class QueueTest : public ::testing::Test {
   int end_ = 1;
 };
 
-/// Dead leaves that may be met at any time: what is in the way of nobody, and one a parent.
+/// The dead leaves that are acceptable at any time: a few that no search passes, and one a parent.
 constexpr std::size_t kDeadMax = 6;
 
-// Somebody who may still write keeps the ghosts of the front from being purged, time and again.
+// A transaction that may still write prevents the purge of the ghosts at the front, time and again.
 TEST_F(QueueTest, LeavesThatOthersNeededWhenTheFrontPassedGoLater) {
   put(200);
   std::size_t most = 0;
@@ -130,7 +130,7 @@ TEST_F(QueueTest, LeavesThatOthersNeededWhenTheFrontPassedGoLater) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
-// Whoever removed them has noted some; but he does not come back, and others meet them.
+// The slot that removed them has hints for some, but it is not used again; other slots pass them.
 TEST_F(QueueTest, LeavesThatAnotherSlotHasLeftGo) {
   put(200);
   const auto other = begin();
@@ -150,7 +150,7 @@ TEST_F(QueueTest, LeavesThatAnotherSlotHasLeftGo) {
   has_the_slot->commit();
 }
 
-// What a reader needs, who writes nothing, stays, and nothing else does.
+// A read-only transaction retains the rows that it needs, and nothing else.
 TEST_F(QueueTest, AnOldReaderKeepsWhatItSeesAndNoMore) {
   put(1000);
   const Leaves before = leaves();
@@ -171,7 +171,7 @@ TEST_F(QueueTest, AnOldReaderKeepsWhatItSeesAndNoMore) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
-// What walks pass over is looked at again once it has changed.
+// A leaf that walks skip is looked at again once it has changed.
 TEST_F(QueueTest, AJobThatIsPutBackIsFound) {
   put(1000);
   const auto reader = begin(txn::SnapshotUse::reads);
@@ -185,8 +185,8 @@ TEST_F(QueueTest, AJobThatIsPutBackIsFound) {
   EXPECT_EQ(seen_by(begin()), jobs_);
 }
 
-// Readers and writers come and go at random, the pool is as small as can be; everybody sees what
-// was in the queue when he began.
+// Readers and writers come and go at random, with the smallest possible pool; every transaction
+// sees the queue as it was when it began.
 TEST_F(QueueTest, EverybodySeesTheQueueAsItWas) {
   struct Reader {
     TransactionPtr transaction;

@@ -1,5 +1,5 @@
-// A queue of several threads, while an old reader keeps what the front has left behind: who passes
-// over that finds the same first job as who comes from the other end.
+// A queue of several threads, while an old reader retains the rows behind the front: walks that
+// skip those leaves find the same first job as walks from the other end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class QueueThreadsTest : public ::testing::Test {
       return is_done;
     });
   }
-  /// Sees the same all the time.
+  /// A reader that must see the same all the time.
   void keep(Random& random, std::chrono::steady_clock::time_point until) {
     table_.transact(txn::SnapshotUse::reads, [&](const txn::TransactionPtr& in) {
       const auto sum_of_jobs = [&](Direction direction) {

@@ -1,5 +1,4 @@
-// What a call that was not done leaves to others: the rows that it had claimed itself, as they
-// were.
+// A refused call releases the rows that it has claimed itself, unchanged, to other transactions.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,7 +19,7 @@ namespace {
 
 constexpr const char* kNoNote = "";
 
-/// Nothing is durable that no commit has made so.
+/// Nothing is durable before a commit makes it so.
 EngineOptions options_of_losers() {
   EngineOptions options = small_options();
   options.transactions.asynchronous_interval = std::chrono::seconds(60);
@@ -44,7 +43,7 @@ class RefusedWrites : public ::testing::TestWithParam<txn::Isolation> {
     table_.reads(in).read({id}, [&](const RowView& row) { text = row.text(); });
     return text;
   }
-  /// One that has changed row 4, and was refused the changes of row 1 and of what would be row 9.
+  /// A transaction that has changed row 4, and was refused the changes of row 1 and of a new row 9.
   [[nodiscard]] txn::TransactionPtr refused() {
     txn::TransactionPtr writer = begin();
     const TableWrites writes = table_.in(writer);
@@ -124,7 +123,7 @@ TEST_P(RefusedWrites, EachKindOfCallLeavesItsRowsToOthers) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
-// However the refused one ends, what others have made of its rows since stays.
+// However the refused transaction ends, later changes of its rows by other transactions stay.
 TEST_P(RefusedWrites, ItsEndIsNothingToWhoChangedTheRowsSince) {
   for (const bool commits : {true, false}) {
     auto writer = refused();
@@ -143,7 +142,7 @@ TEST_P(RefusedWrites, RecoveryUndoesWhatIsLeftOfItOnly) {
   {
     const auto writer = refused();
     change_what_was_refused();
-  }  // rolled back, of which nothing is durable
+  }  // rolled back; nothing of it is durable
   table_.crash();
   EXPECT_EQ(table_.database().recovery().losers, 1U);
   expect_changed(false);
@@ -153,7 +152,7 @@ class RefusedSnapshots : public RefusedWrites {};
 INSTANTIATE_TEST_SUITE_P(Level, RefusedSnapshots, ::testing::Values(txn::Isolation::snapshot),
                          [](const auto& level) { return std::string(name_of(level.param)); });
 
-// What was refused is in no reader's way, whoever has changed the row since.
+// A refused change affects no reader, whichever transaction has changed the row since.
 TEST_P(RefusedSnapshots, EachSnapshotSeesWhatWasCommitted) {
   const std::string before = text(1);
   const auto reader = begin();
@@ -181,8 +180,8 @@ TEST_P(RefusedSnapshots, EachSnapshotSeesWhatWasCommitted) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
-// Until its versions have gone the rows are the writer's; then whoever reads them sees them as they
-// were, and whoever writes them meets a writer that has not ended.
+// The writer keeps its claims until its versions are gone. Meanwhile readers see the rows
+// unchanged, and writers of them conflict with an active writer.
 TEST_P(RefusedSnapshots, VersionsGoBeforeClaims) {
   const std::string before = text(1);
   const auto reader = begin();
@@ -190,7 +189,7 @@ TEST_P(RefusedSnapshots, VersionsGoBeforeClaims) {
   bool is_looking = false;
   const SyncHook hook("txn.statement.versions_gone", [&] {
     if (std::exchange(is_looking, true)) {
-      return;  // a refused call of who looks
+      return;  // the refused call of `other`
     }
     const auto other = begin();
     in_conflict.push_back(table_.in(other).update({1}, {{"age", 1}}).is_conflict());

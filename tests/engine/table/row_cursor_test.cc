@@ -1,4 +1,4 @@
-// Cursors over tables and indexes: both directions, bounds, seeking, changes meanwhile.
+// Cursors over tables and indexes: both directions, bounds, seeking, concurrent changes.
 #include "engine/table/row_cursor.h"
 
 #include <gtest/gtest.h>
@@ -196,7 +196,7 @@ TEST_F(RowCursorTest, ATransactionThatHasEndedGoesOnNoMore) {
             ErrorCode::invalid_argument);
 }
 
-// The slot is another transaction's by then, whose rows are not this cursor's to see.
+// The slot belongs to another transaction by then; the cursor must not read with its snapshot.
 TEST_F(RowCursorTest, DoesNotGoOnInAnotherTransaction) {
   auto first = table_.begin();
   txn::Transaction* const slot = first.get();

@@ -53,7 +53,7 @@ class Model {
       return std::nullopt;
     }
   }
-  /// The entries of all indexes; nothing if one cannot be.
+  /// The entries of all indexes; nothing if one of them is invalid.
   [[nodiscard]] std::optional<std::vector<std::string>> entries(const StoredRow& row) const {
     RowValues values;
     const auto all = values.of(*format_, row.key, row.bytes);
@@ -72,7 +72,7 @@ class Model {
     }
     return entries;
   }
-  /// Whether another row has an entry of it.
+  /// Whether another row has one of its entries.
   [[nodiscard]] bool collides(const StoredRow& row) const {
     const auto wanted = entries(row).value();
     for (const auto& [key, bytes] : rows) {
@@ -88,7 +88,7 @@ class Model {
     }
     return false;
   }
-  /// What storing the row comes to, and does so.
+  /// Stores the row if possible, and returns the outcome.
   OutcomeKind store(const StoredRow& row) {
     if (collides(row)) {
       return OutcomeKind::exists;
@@ -133,7 +133,7 @@ class RandomTable {
   [[nodiscard]] const TableFormat& format() { return table_.format(); }
   [[nodiscard]] const TableSchema& schema() { return format().schema(); }
 
-  /// A row, often with the key of one that is there, which `memory` keeps.
+  /// A row, often with the key of an existing one, in memory of `memory`.
   RandomRow any_row(RowValues& memory) {
     RandomRow row = random_row(random_, schema());
     if (!model_.rows.empty() && random_.one_in(2)) {
@@ -151,8 +151,8 @@ class RandomTable {
     return *found;
   }
 
-  /// Does `write`, and expects what the model says it comes to. Nothing: the row cannot be stored,
-  /// unless something else stands in its way before that is found.
+  /// Runs `write`, and expects the outcome that the model predicts. Nothing: the row cannot be
+  /// stored, unless another refusal comes first.
   template <class Write>
   void expect(const std::optional<OutcomeKind>& kind, const Write& write) {
     if (!kind) {
@@ -215,7 +215,7 @@ class RandomTable {
     });
   }
 
-  /// As few bytes as do, byte by byte from a place in their middle on, or all.
+  /// Edits as few bytes as possible, byte by byte from a position in their middle, or all.
   void edit_to(ByteView wanted, RowEditor& row) {
     if (random_.one_in(2)) {
       std::ranges::copy(wanted, row.bytes().begin());
@@ -257,7 +257,7 @@ class RandomTable {
     old->second = changes ? wanted->bytes : old->second;
   }
 
-  /// Of some columns, to those of a row that is stored.
+  /// Updates some columns to those of a row that can be stored.
   void update(const TableWrites& writes, const RandomRow& row,
               const std::optional<StoredRow>& stored, bool exists) {
     if (!stored) {
@@ -304,7 +304,7 @@ class RandomTable {
     }
   }
 
-  /// Whether a row, or its entry in an index, is between two bounds of so many first columns.
+  /// Whether a row, or its index entry, is between two bounds of so many first columns.
   static bool is_within(std::weak_ordering to_lower, std::weak_ordering to_upper,
                         const Range& range) {
     const bool above =
@@ -341,7 +341,7 @@ class RandomTable {
     }
     try {
       use(range, expected);
-    } catch (const Error& error) {  // a bound longer than keys are
+    } catch (const Error& error) {  // a bound that exceeds the maximum key size
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
     }
   }

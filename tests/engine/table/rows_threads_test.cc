@@ -1,5 +1,5 @@
-// Threads that move rows in indexes at the same time, with conflicts, refusals and rollbacks, while
-// others read: afterwards the indexes are what the rows say.
+// Threads that move rows in indexes at the same time, with conflicts, refusals and rollbacks,
+// beside readers: afterwards the indexes agree with the rows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ constexpr int kNames = 120;
 constexpr int kTransactions = 1000;
 constexpr std::size_t kWriters = 4;
 
-/// One statement on any row; whether its transaction may go on.
+/// One statement on any row; returns whether its transaction may go on.
 bool change_any(const TableWrites& writes, Random& random) {
   const auto id = static_cast<int>(random.below(kRows));
   const std::string name = fmt::format("n{}", random.below(kNames));
@@ -36,8 +36,8 @@ bool change_any(const TableWrites& writes, Random& random) {
   }
 }
 
-/// A transaction of some statements; whether it has committed. One that holds back the small log,
-/// or sees what does, is rolled back by the engine, or cannot go on.
+/// A transaction of some statements; returns whether it has committed. If it holds back the small
+/// log, or needs versions that do, the engine rolls it back or refuses to continue it.
 bool transact(OneTable& table, Random& random) {
   const auto transaction = table.database().begin(txn::Durability::asynchronous);
   try {
@@ -85,7 +85,7 @@ TEST(RowsThreads, IndexesAreWhatTheRowsSay) {
     --writing;
   });
   EXPECT_GT(committed.load(), kTransactions / 10);
-  // Pages that asynchronous commits gave up are free once these are durable.
+  // Pages freed by asynchronous commits can be reused once these are durable.
   table.committed([](auto writes) { return writes.upsert({0, "last", "Rome", 0, ""}); });
   table.database().transactions().free_due();
   const Content rows = table.rows();

@@ -1,5 +1,5 @@
-// Tables whose rows and indexes contradict each other, one way after the other: each is found, and
-// named by key and values.
+// Tables whose rows and indexes contradict each other, one way after the other: the audit finds
+// each, and names it by key and values.
 #include "engine/table/table_audit.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::vector<std::string> kept(const btree::Findings& findings) {
   return {findings.kept().begin(), findings.kept().end()};
 }
 
-/// Damage is done to the trees, whose pages stay sound.
+/// Damages the trees, whose pages stay sound.
 class TableAuditTest : public ::testing::Test {
  protected:
   TableAuditTest() {

@@ -1,5 +1,5 @@
-// A table in a small database, whose state and trees are made by hand, and the model of what it
-// holds: encoded keys and rows.
+// A table in a small database, whose state and trees are made by hand, and the model of its
+// contents: encoded keys and rows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ class OneTable {
     state_ = std::make_unique<TableState>(schema_.name);
     define(indexes_);
   }
-  /// The power fails, and nothing that was not durable survives; all transactions are gone before.
-  /// Opens again.
+  /// The power fails, and nothing that was not durable survives; all transactions must be gone
+  /// before. Opens the database again.
   void crash() {
     lose_power(disk_, database_);
     open();
@@ -72,8 +72,8 @@ class OneTable {
   [[nodiscard]] const TableFormat& format() noexcept { return *current().format; }
   [[nodiscard]] txn::TransactionPtr begin() { return database_->begin(); }
   /// Commits what work(transaction) has done if it returns true, else rolls it back; at `snapshot`,
-  /// from any thread. The engine may end, or refuse to go on with, whoever holds back the log, or
-  /// versions, or needs more of these than there is room for.
+  /// from any thread. The engine may cancel, or refuse to continue, a transaction that holds back
+  /// the log or versions, or that needs more of these than there is space for.
   template <class Work>
   void transact(txn::SnapshotUse use, const Work& work) {
     const auto transaction =
@@ -109,8 +109,8 @@ class OneTable {
 
   /// The rows by their keys.
   [[nodiscard]] Content rows() { return content_of(*current().rows); }
-  /// Success if each index has the entries of these rows, which are the table's, and no others; and
-  /// if the audit says so.
+  /// Success if each index has exactly the entries of these rows, which are the table's, and if the
+  /// audit agrees.
   [[nodiscard]] ::testing::AssertionResult indexes_are_of(const Content& rows) {
     for (std::size_t index = 0; index < format().indexes().size(); ++index) {
       Content entries;
@@ -133,7 +133,7 @@ class OneTable {
   }
 
  private:
-  /// What both definitions have goes on, as in the definitions that a catalog makes.
+  /// The new definition shares the state of the old one, as in definitions that a catalog makes.
   void share_lives(TableDefinition& made, const StoredTable& stored) {
     const TableDefinition* const before = state_->visible_to(nullptr);
     if (before == nullptr) {

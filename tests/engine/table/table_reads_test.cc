@@ -1,4 +1,4 @@
-// Reads: rows, many rows, rows where they lie, by a unique index; and of a table that is dropped.
+// Reads: rows, many rows, rows in their pages, by a unique index; and of a table that is dropped.
 #include "engine/table/table_reads.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ TEST_F(TableReadsTest, ManyRowsByTheirNumbers) {
   const auto transaction = table_.begin();
   table_.reads(transaction.get()).read_many(keys, [&](std::size_t key, const RowView& row) {
     read.emplace_back(key, id_of(row));
-    // Whoever gets a row may use the engine, also within the same transaction.
+    // A function that receives a row may use the engine, also within the same transaction.
     EXPECT_TRUE(table_.in(transaction).update({4}, {{"city", "Oslo"}}));
   });
   EXPECT_EQ(read, (decltype(read){{0, 4}, {2, 80}, {3, 4}}));

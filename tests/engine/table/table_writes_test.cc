@@ -1,4 +1,4 @@
-// Writes one by one: what comes of them, what they say, and that what is refused leaves no trace.
+// Writes one by one: their effects and outcomes, and that a refused one leaves no trace.
 #include "engine/table/table_writes.h"
 
 #include <fmt/format.h>
@@ -211,7 +211,7 @@ TEST_F(TableWritesTest, ARangeHasTheRowsThatTheTransactionSees) {
   EXPECT_TRUE(agree());
 }
 
-// More than are looked at together.
+// More than one batch of rows.
 TEST_F(TableWritesTest, ARangeOfManyRowsIsErased) {
   for (int first = 10; first < 1'030; first += 60) {
     table_.committed([&](auto writes) {
@@ -410,7 +410,7 @@ TEST_F(TableWritesTest, WhatARefusedStatementGaveUpIsNotFreed) {
   EXPECT_EQ(text(3), "(3, \"Cleo\", \"Rome\", 99, \"\")");
   EXPECT_TRUE(agree());
   EXPECT_TRUE(sound(table_.database()));
-  // Pages that are not to be freed are not given to others.
+  // Pages that are not to be freed are not allocated again.
   for (int id = 20; id < 40; ++id) {
     const std::string name = "p" + std::to_string(id);
     const std::string other(20'000, 'o');
@@ -487,8 +487,8 @@ TEST(KeyValueWrites, AnyBytes) {
   EXPECT_TRUE(sound(blobs.database()));
 }
 
-// A queue whose front moved on under an old reader: leaves full of ghosts, to which nobody comes
-// back by himself.
+// A queue whose front moved on under an old reader: leaves full of ghosts, which no transaction
+// visits again on its own.
 TEST(GhostsOfTableWrites, ThatAnOldReaderNeededArePurgedLater) {
   constexpr int kJobs = 2000;
   EngineOptions options = small_options();

@@ -1,4 +1,4 @@
-// Short runs of bulk_bench: every reader and writer counts, and scans notice updates by half.
+// Short runs of bulk_bench: every reader and writer counts, and scans notice half-done updates.
 #include "experiments/bulk/beside.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Runs of range_bench on an engine in memory: what is measured, and that damage is noticed.
+// Runs of range_bench on an engine in memory: the measurements, and that damage is noticed.
 #include "experiments/bulk/range_driver.h"
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@
 namespace palimpsest::experiments::bulk {
 namespace {
 
-/// What stays when the engine is closed.
+/// Survives the close of the engine.
 struct Stored {
   std::set<std::uint64_t> rows;
-  std::uint64_t lost = 0;  ///< rows that are not kept, at the end
+  std::uint64_t lost = 0;  ///< rows that are lost at the end
 };
 
 class MemoryRange final : public RangeEngine {

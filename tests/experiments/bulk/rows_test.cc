@@ -1,4 +1,4 @@
-// Rows, as they are made and found.
+// Rows: making and finding them.
 #include "experiments/bulk/rows.h"
 
 #include <gmock/gmock.h>

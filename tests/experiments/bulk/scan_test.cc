@@ -1,4 +1,4 @@
-// Short runs of scan_bench: every kind of scan as often as asked, each beside what it should see.
+// Short runs of scan_bench: every kind of scan as often as requested, with the expected result.
 #include "experiments/bulk/scan.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What threads have done between two moments.
+// The work of threads between two moments.
 #include "experiments/bulk/tally.h"
 
 #include <gtest/gtest.h>

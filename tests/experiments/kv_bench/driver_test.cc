@@ -24,7 +24,7 @@ using testing::HasSubstr;
 constexpr std::uint64_t kRecords = 2000;
 constexpr std::uint32_t kValueBytes = 40;
 
-/// The reference engine on a store that outlives it, as a disk would, with faults to order.
+/// The reference engine on a store that outlives it, like a disk, with injected faults.
 class FakeDisk {
  public:
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>(kRecords);

@@ -35,7 +35,7 @@ class ManifestTest : public testing::Test {
     return "accepted";
   }
 
-  /// A load that ended as it should, with one file of data.
+  /// A complete load, with one file of data.
   void load() {
     directory_.start_load(options());
     std::ofstream(directory_.data() / "pages") << "x";

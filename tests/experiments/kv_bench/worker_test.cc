@@ -13,8 +13,7 @@
 namespace palimpsest::experiments {
 namespace {
 
-/// Answers like a full store and remembers which records were asked for; stops the worker after
-/// some.
+/// Answers like a full store and records the requested keys; stops the worker after some.
 class RecordingSession final : public KvSession {
  public:
   static constexpr std::size_t kRecordsMax = 200;

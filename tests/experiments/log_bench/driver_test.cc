@@ -23,14 +23,14 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kRecords = 500;
 
-/// What goes wrong, each once or from some point on.
+/// Faults, each once or from some point on.
 struct Faults {
   std::atomic<int> updates_until_error{-1};  ///< negative: none
   int sessions_until_error = -1;
   std::function<void(MemoryValues&)> between;  ///< called when the engine is opened again
 };
 
-/// The reference engine on a store that outlives it, with faults to order.
+/// The reference engine on a store that outlives it, with injected faults.
 class FaultyEngine final : public CommitEngine {
  public:
   FaultyEngine(std::shared_ptr<MemoryValues> store, Faults& faults)

@@ -1,5 +1,5 @@
-// A workload small enough for tests of the driver: accounts, between which money moves. What there
-// is stays the same, which is its consistency condition.
+// A workload small enough for tests of the driver: accounts, between which money moves. The total
+// stays the same, which is its consistency condition.
 #pragma once
 
 #include <compare>
@@ -43,7 +43,7 @@ struct AccountKey {
   auto operator<=>(const AccountKey&) const = default;
 };
 
-/// Types 0: moves money. 1: looks at an account. 2: moves money, and thinks better of it.
+/// Types 0: moves money. 1: reads an account. 2: moves money, and rolls back.
 class BankTerminal final : public Terminal {
  public:
   BankTerminal(std::unique_ptr<MemorySession> session, std::uint64_t seed, Number branches)

@@ -1,4 +1,4 @@
-// A sink of populations that keeps nothing: counts rows and bytes, as they are stored, and sees
+// A sink of populations that stores nothing: counts rows and bytes, as they are stored, and checks
 // that keys ascend in each table.
 #pragma once
 
@@ -61,7 +61,7 @@ inline void expect_same_rows(const CountingSink& sink, const CountingSink& expec
   }
 }
 
-/// `value` is `expected`, or up to a hundredth away from it.
+/// `value` differs from `expected` by at most a hundredth.
 inline void expect_near(std::uint64_t value, std::uint64_t expected) {
   EXPECT_GE(value, expected - expected / 100);
   EXPECT_LE(value, expected + expected / 100);

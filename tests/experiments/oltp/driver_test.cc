@@ -116,7 +116,7 @@ TEST_F(OltpDriverTest, StoresAreToldWhatTheyAreFor) {
   EXPECT_EQ(disk_->last_settings.directory, DataDirectory(wanted.path, workload_.traits).data());
 }
 
-/// Keeps what it is told.
+/// Records what it is told.
 class NotingBench final : public test::BankBench {
  public:
   struct Told {

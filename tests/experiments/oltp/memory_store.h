@@ -1,5 +1,5 @@
-// A store in memory, by which the driver is tested without an engine: maps, and one transaction at
-// a time. What it holds lives as long as its disk, and faults can be ordered.
+// A store in memory, to test the driver without an engine: maps, and one transaction at a time. Its
+// contents live as long as its disk, and faults can be injected.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ struct MemoryDisk {
   StoreSettings last_settings;
   std::atomic<std::uint64_t> operations{0};
   std::atomic<std::uint64_t> rows_scanned{0};  ///< upwards
-  /// Every n-th operation of a transaction that writes is a conflict; 0: none. Of loads, commits
-  /// only. What only reads meets none, so that checks do not, whenever they come.
+  /// Every n-th operation of a transaction that writes is a conflict; 0: none. In loads, only
+  /// commits are. Read-only transactions get none, so that checks do not, whenever they run.
   std::uint64_t conflict_every = 0;
   std::atomic<int> sessions_until_failure{-1};  ///< the one that cannot be opened; negative: none
   std::atomic<int> commits_until_failure{-1};   ///< likewise
@@ -90,7 +90,7 @@ class MemorySession {
     }
     (void)change(ByteView(found->second));  // as an engine may that has to begin anew
     std::string value(change(ByteView(found->second)));
-    // By key: the row may be erased and put back before.
+    // By key: the row may be erased and inserted again before.
     undo_.emplace_back(
         [&rows = at(table), before = *found] { rows.at(before.first) = before.second; });
     found->second = std::move(value);

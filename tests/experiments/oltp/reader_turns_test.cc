@@ -1,4 +1,4 @@
-// The share of the throughput that a reader leaves, from what was committed while it came and went.
+// The share of the throughput that a reader leaves, computed from the commits with and without it.
 #include "experiments/oltp/reader_turns.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace palimpsest::experiments::oltp {
 namespace {
 
-/// Turns of four seconds, at so many transactions a second.
+/// Turns of four seconds, with so many transactions a second.
 class Turns {
  public:
   void add(std::uint64_t beside, std::uint64_t after, std::uint64_t without) {
@@ -51,7 +51,7 @@ TEST(ReaderTurns, WhatItCostsAfterItsEndIsItsOwn) {
 TEST(ReaderTurns, EachIsComparedWithWhatWasBeforeAndAfter) {
   Turns turns;
   turns.add(1000, 1000, 1000);
-  turns.add(750, 1500, 2000);  // the machine has got faster meanwhile: 1500 without
+  turns.add(750, 1500, 2000);  // the machine has become faster meanwhile: 1500 without
   EXPECT_DOUBLE_EQ(turns.share().least, 0.5);
   EXPECT_DOUBLE_EQ(turns.share().most, 1);
 }

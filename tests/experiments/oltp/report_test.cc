@@ -35,7 +35,7 @@ Options toy_options() {
   return options;
 }
 
-/// Ten writes of 1 ms and 30 reads of 2 ms in 2 s; the engine knows nothing but its log.
+/// Ten writes of 1 ms and 30 reads of 2 ms in 2 s; the engine reports nothing but its log.
 Interval toy_interval() {
   Interval interval;
   interval.seconds = 2;

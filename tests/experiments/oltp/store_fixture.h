@@ -23,10 +23,10 @@
 
 namespace palimpsest::experiments::oltp::test {
 
-/// Which transactions of an engine may be open at the same time, in one thread if need be.
+/// Which transactions of an engine may be open at the same time, even in one thread.
 enum class Concurrency : std::uint8_t {
   one = 1,     ///< one alone; the next begin() waits
-  one_writer,  ///< and any number that only read
+  one_writer,  ///< and any number of read-only ones
   any,
 };
 
@@ -65,7 +65,7 @@ class StoreFixture : public ::testing::Test {
     open();
   }
 
-  /// A transaction that changes something, and is the only one.
+  /// A transaction that changes something, with no other one open.
   template <class Body>
   void write(Body&& body) {
     session_->begin(Intent::read_write);
@@ -89,7 +89,7 @@ class StoreFixture : public ::testing::Test {
     return value;
   }
 
-  /// What a transaction of its own finds.
+  /// The value that a new transaction finds.
   std::optional<std::string> value_of(TableId table, ByteView key) {
     session_->begin(Intent::read_only);
     auto value = value_in(*session_, table, key);
@@ -113,7 +113,7 @@ class StoreFixture : public ::testing::Test {
     return rows;
   }
 
-  /// The keys that a transaction of its own scans; each must have its value.
+  /// The keys that a new transaction scans; each must have its value.
   std::vector<std::string> keys_of(TableId table, ByteView first, ByteView last,
                                    Direction direction, std::size_t most = 100) {
     session_->begin(Intent::read_only);
@@ -136,8 +136,8 @@ class StoreFixture : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-/// `open(settings)` opens a store: what a load has made is opened again, and nothing is made in its
-/// place where it is missing.
+/// `open(settings)` opens a store: it opens what a load has made again, and makes nothing in its
+/// place if that is missing.
 template <class Open>
 void expect_to_miss_what_was_loaded(Open open) {
   const palimpsest::test::TemporaryDirectory directory;

@@ -1,4 +1,4 @@
-// What every store promises to one session at a time (experiments/oltp/store.h), as a suite over
+// The contract of every store for one session at a time (experiments/oltp/store.h), as a suite over
 // engines (store_fixture.h).
 #pragma once
 
@@ -60,7 +60,7 @@ TYPED_TEST_P(StoreOperations, RewritesToAPartOfWhatWasThere) {
   this->write([&](auto& session) {
     EXPECT_EQ(this->replace(session, kFirst, "key", "0123456789"), Access::done);
   });
-  std::string longer;  // so that the neighbours' places change
+  std::string longer;  // so that adjacent rows move
   const auto rewrite = [&](auto part) {
     this->write([&](auto& session) {
       EXPECT_EQ(session.rewrite(kFirst, "key", part), Access::done);

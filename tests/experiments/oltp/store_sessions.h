@@ -1,5 +1,5 @@
-// What every store promises to sessions that work at the same time (experiments/oltp/store.h), as a
-// suite over engines (store_fixture.h).
+// The contract of every store for concurrent sessions (experiments/oltp/store.h), as a suite over
+// engines (store_fixture.h).
 #pragma once
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ TYPED_TEST_P(StoreSessions, LosesNoUpdateOfTwoThreads) {
     }
   };
   std::atomic<bool> ended{false};
-  const auto compare = [&] {  // both are changed by each transaction
+  const auto compare = [&] {  // each transaction changes both
     const auto session = this->store_->open_session(SessionUse::run);
     while (this->has_snapshots() && !ended) {
       session->begin(Intent::read_only);

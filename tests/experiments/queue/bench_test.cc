@@ -20,7 +20,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// Of two parts, the last of which is not full.
+/// Two parts, the last of which is not full.
 constexpr std::uint64_t kJobs = kJobsOfPart + 5;
 
 class QueueBenchTest : public testing::Test {
@@ -43,7 +43,7 @@ class QueueBenchTest : public testing::Test {
   oltp::RunResult run(double seconds) {
     return oltp::run_workload(options(seconds), workload(), engine(), display_);
   }
-  /// On what an earlier run has loaded.
+  /// Opens what an earlier run has loaded.
   std::unique_ptr<oltp::Bench> open() const {
     oltp::StoreSettings settings;
     settings.tables = workload().tables;

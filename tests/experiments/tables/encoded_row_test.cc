@@ -1,4 +1,4 @@
-// Rows as bytes: there and back, where columns stand, how long rows are, and what is refused.
+// Rows as bytes: encoding and decoding, positions of columns, lengths, and what is refused.
 #include "experiments/tables/encoded_row.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Texts of rows and keys: capacity, order, and that nothing of what they held is left behind.
+// Texts of rows and keys: capacity, order, and that nothing of a former content is left behind.
 #include "experiments/tables/fixed_text.h"
 
 #include <gtest/gtest.h>

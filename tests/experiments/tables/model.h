@@ -1,4 +1,4 @@
-// Tables as maps in memory, and a session on them: what tests of a workload's transactions use in
+// Tables as maps in memory, and a session on them, used by tests of a workload's transactions in
 // place of an engine. One session at a time.
 #pragma once
 
@@ -55,8 +55,7 @@ class ModelTables {
   std::tuple<Rows<Keys>...> tables_;
 };
 
-/// A session that can be told to meet a conflict. Database: ModelTables, or what is derived from
-/// it.
+/// A session with conflicts on request. Database: ModelTables, or a class derived from it.
 template <class Database>
 class ModelSession {
  public:
@@ -131,7 +130,7 @@ class ModelSession {
 
  protected:
   [[nodiscard]] Database& database() const noexcept { return database_; }
-  /// Whether the operation that begins is to be a conflict.
+  /// Whether the operation that begins must conflict.
   bool meets_conflict() {
     check(open_, "an operation outside a transaction");
     if (until_conflict_ == 0) {
@@ -140,11 +139,11 @@ class ModelSession {
     --until_conflict_;
     return until_conflict_ == 0;
   }
-  /// What a rollback has to do.
+  /// Adds a step of the rollback.
   void undo(std::function<void()> change) { undo_.push_back(std::move(change)); }
 
  private:
-  /// use(table, place) where the row is there.
+  /// Calls use(table, place) if the row exists.
   template <class Key, class Use>
   Access with_row(const Key& key, Use&& use) {
     auto& table = database_.template rows<Key>();

@@ -1,4 +1,4 @@
-// Random values that the workloads share: their distributions.
+// The distributions of the random values that the workloads share.
 #include "experiments/tables/random.h"
 
 #include <gtest/gtest.h>

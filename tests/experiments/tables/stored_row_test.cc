@@ -1,4 +1,4 @@
-// Rows changed where they are stored: the same as taken apart, changed, and put together.
+// Changing rows in their stored form equals decoding, changing and encoding them.
 #include "experiments/tables/stored_row.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST_F(StoredRowTest, ShorterBytesAreNoRow) {
   EXPECT_FALSE(StoredRow<Sample>::may_be(std::string(21, '\0')));
 }
 
-// A length that is longer than the row: what there is.
+// A length beyond the row's end reads what there is.
 TEST_F(StoredRowTest, ADamagedLengthReadsNothingBeyondTheRow) {
   bytes_[21] = '\xFF';
   const StoredRow<const Sample> stored{std::span<const char>(bytes_)};

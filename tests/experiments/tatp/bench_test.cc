@@ -22,7 +22,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 6;
-/// Parts of three groups, the last of which is not full.
+/// Three groups of parts, the last of which is not full.
 constexpr Number kSubscribers = 2 * kSubscribersOfPart + 5'000;
 
 TEST(TatpBench, PartsAreTheWholePopulation) {
@@ -72,7 +72,7 @@ class TatpBenchTest : public testing::Test {
     return oltp::run_workload(options(seconds), workload(), engine(), display_);
   }
 
-  /// On what an earlier run has loaded.
+  /// Opens what an earlier run has loaded.
   std::unique_ptr<oltp::Bench> open(Choice choice = Choice::uniform) const {
     oltp::StoreSettings settings;
     settings.tables = workload().tables;
@@ -84,7 +84,7 @@ class TatpBenchTest : public testing::Test {
     return disk_->tables.at(oltp::index_of(oltp::kTableOf<Key>));
   }
 
-  /// How many subscribers are elsewhere after so many transactions of that choice.
+  /// The number of subscribers with another location after so many transactions of that choice.
   std::size_t moved_by(Choice choice, int transactions) {
     const auto before = table<SubscriberKey>();
     const auto bench = open(choice);
@@ -134,7 +134,7 @@ TEST_F(TatpBenchTest, OnlyChangesOfRowsThatAreNotThereAreRolledBack) {
            static_cast<double>(tally.commits[at] + tally.rollbacks[at]);
   };
   EXPECT_NEAR(share(TransactionType::update_subscriber_data), 0.625, 0.08);
-  // Insertions and deletions change what the next of them find: no more than that some do.
+  // Insertions and deletions change what later ones find: checks only that some succeed.
   EXPECT_NEAR(share(TransactionType::insert_call_forwarding), 0.31, 0.12);
   EXPECT_NEAR(share(TransactionType::delete_call_forwarding), 0.31, 0.12);
 }

@@ -1,5 +1,5 @@
 // TATP's consistency conditions: they hold for the initial population and after a hundred thousand
-// transactions, and each notices when what it is about is broken.
+// transactions, and each notices its violation.
 #include "experiments/tatp/consistency.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string texts_of(const Violations& violations) {
   return text;
 }
 
-/// Populated, and run by either choice of subscribers; who changes it works on a copy.
+/// Populated, and run by either choice of subscribers; a test that changes it works on a copy.
 class TatpConsistency : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -57,7 +57,7 @@ class TatpConsistency : public testing::Test {
   }
 
  private:
-  /// Every 50th transaction meets a conflict first and is run again.
+  /// Every 50th transaction conflicts first and is run again.
   static void run_mix(Choice choice) {
     InputSource source(12, kSubscribers, choice);
     test::ModelSession session(shared().database);
@@ -132,7 +132,7 @@ TEST_F(TatpConsistency, TransactionsHaveHappened) {
   EXPECT_NE(shared().database.rows<CallForwardingKey>(), loaded.rows<CallForwardingKey>());
 }
 
-/// A change that breaks one condition, and how that is reported.
+/// A change that breaks one condition, and its report.
 struct Damage {
   std::string report;
   std::function<void(test::ModelDatabase&)> change;
@@ -155,7 +155,7 @@ auto added(const Key& key) {
   };
 }
 
-/// A row in place of another, so that there are as many as before.
+/// Replaces a row by another, so that their number stays the same.
 auto replaced(const CallForwardingKey& key, const CallForwardingRow& row) {
   return [=](test::ModelDatabase& database) {
     auto& table = database.rows<CallForwardingKey>();
@@ -164,7 +164,7 @@ auto replaced(const CallForwardingKey& key, const CallForwardingRow& row) {
   };
 }
 
-/// The first key of the population that is there, or is not.
+/// The first key of the population that exists, or that does not.
 template <class Key>
 Key some_key(bool there, Number from) {
   for (Number subscriber = from;; ++subscriber) {
@@ -277,7 +277,7 @@ TEST_F(TatpConsistency, EveryConditionNotices) {
     const Violations violations = check(database);
     ASSERT_GE(violations.count(), 1U);
     EXPECT_NE(violations.first()[0].find(damage.report), std::string::npos) << texts_of(violations);
-    // A facility that is gone may leave call forwardings behind.
+    // A removed facility may leave call forwardings behind.
     const bool is_facility = damage.report.find("3: special_facility") != std::string::npos;
     EXPECT_TRUE(violations.count() == 1 || is_facility) << texts_of(violations);
   }

@@ -43,8 +43,8 @@ TEST(TatpRandom, SubscribersHaveTheirDistributions) {
   non_uniform.expect(experiments::test::non_uniform_probabilities(65'535, 1, kSubscribers, 0));
 }
 
-// The constant that goes with a large population: the 20 low bits of a value are set with the
-// probability 3/4 each, be they only or-ed before the remainder is taken.
+// The constant for a large population: each of the 20 low bits of a value is set with probability
+// 3/4, if the values are only or-ed before the remainder is taken.
 TEST(TatpRandom, NonUniformSubscribersOfLargePopulations) {
   Random random(2);
   constexpr Number kMany = 8'388'607;  // all ones: the remainder changes one value only

@@ -31,7 +31,7 @@ class ModelDatabase : public experiments::test::ModelTables<SubscriberKey, Acces
   std::set<SubscriberNumberKey> numbers;
 };
 
-/// A session that can be told to meet a conflict.
+/// A session with conflicts on request.
 class ModelSession : public experiments::test::ModelSession<ModelDatabase> {
  public:
   using experiments::test::ModelSession<ModelDatabase>::ModelSession;

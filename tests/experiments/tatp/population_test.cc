@@ -1,5 +1,5 @@
 // The initial population of TATP against the specification: shares, ranges, order, determinism, and
-// what is stored of it.
+// its stored form.
 #include "experiments/tatp/population.h"
 
 #include <gtest/gtest.h>
@@ -27,14 +27,14 @@ using experiments::test::Counts;
 
 constexpr Number kSubscribers = 20'000;
 
-// What the README states: bytes of keys and rows.
+// The sizes of keys and rows in the README.
 static_assert(kKeyBytesOf<SubscriberKey> + kRowBytesMax<SubscriberRow> == 57);
 static_assert(kKeyBytesOf<AccessInfoKey> + kRowBytesMax<AccessInfoRow> == 15);
 static_assert(kKeyBytesOf<SpecialFacilityKey> + kRowBytesMax<SpecialFacilityRow> == 13);
 static_assert(kKeyBytesOf<CallForwardingKey> + kRowBytesMax<CallForwardingRow> == 22);
 static_assert(kKeyBytesOf<SubscriberNumberKey> == 19);
 
-/// Checks that rows come in key order and come back from their bytes, as keys do in order.
+/// Checks that rows come in key order and decode to themselves, and keys too, in order.
 class OrderedSink {
  public:
   template <class Key>
@@ -77,7 +77,7 @@ TEST(TatpPopulation, HasAllRowsInKeyOrder) {
   EXPECT_NEAR(sink.counts[Table::call_forwarding], 75'000, 2'000);
 }
 
-/// The types that a subscriber has, as bits.
+/// The types of a subscriber, as bits.
 template <class Key>
 unsigned types_of(const Population& population, Number subscriber) {
   unsigned types = 0;
@@ -87,8 +87,8 @@ unsigned types_of(const Population& population, Number subscriber) {
   return types;
 }
 
-/// Of `size` things, subsets of every number of members from `count_min` on are equally probable,
-/// and so are those with as many members.
+/// Of `size` elements, all sizes of subsets from `count_min` on are equally probable, and so are
+/// all subsets of one size.
 std::vector<double> subset_probabilities(int size, int count_min) {
   std::vector<double> of_count(static_cast<std::size_t>(size) + 1);
   const auto subsets = 1U << static_cast<unsigned>(size);
@@ -182,7 +182,7 @@ TEST(TatpPopulation, Subscribers) {
   locations.expect_uniform();
 }
 
-/// Letters by place, of texts that have as many as they can.
+/// Letters by position, of texts of maximum length.
 template <std::size_t kLetters>
 class Letters {
  public:

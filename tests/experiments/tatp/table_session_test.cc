@@ -1,5 +1,5 @@
-// TATP's session on a store of bytes does what the model does, on maps in memory and on Palimpsest:
-// the same finds, the same changes.
+// TATP's session on a store of bytes equals the model, on maps in memory and on Palimpsest: the
+// same results, the same changes.
 #include "experiments/tatp/table_session.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class InMemory {
   std::shared_ptr<oltp::test::MemoryDisk> disk_ = std::make_shared<oltp::test::MemoryDisk>();
 };
 
-/// Who is alone there meets no conflict.
+/// A session that is alone there meets no conflict.
 class OnPalimpsest {
  public:
   using Store = oltp::PalimpsestStore;
@@ -89,7 +89,7 @@ class TatpTableSession : public testing::Test {
     return settings;
   }
 
-  /// What the store holds.
+  /// The contents of the store.
   test::ModelDatabase stored() {
     test::ModelDatabase found;
     oltp::TableReader<StoreSession> reader(*session_);
@@ -103,7 +103,7 @@ class TatpTableSession : public testing::Test {
     return found;
   }
 
-  /// The input is run in the store and in the model; it comes to the same.
+  /// Runs the input in the store and in the model; the outcomes must be equal.
   void expect_same_outcome(const Input& input) {
     Outcome outcome = run(*session_, input, output_);
     while (outcome == Outcome::conflict) {

@@ -1,5 +1,5 @@
-// TATP's transactions on the model: what each reads and changes, how often it finds what it asks
-// for, and that one which does not commit leaves nothing, wherever it meets a conflict.
+// TATP's transactions on the model: what each reads and changes, how often it finds its rows, and
+// that one which does not commit leaves nothing, wherever it conflicts.
 #include "experiments/tatp/transactions.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class TatpTransactions : public testing::Test {
     database_.add(AccessInfoKey{2, 4}, population.row(AccessInfoKey{2, 4}));
   }
 
-  /// How it ends; nothing has changed unless it commits.
+  /// Runs it; nothing has changed unless it commits.
   Outcome run_it(const Input& input) {
     const test::ModelDatabase before = database_;
     const Outcome outcome = run(session_, input, output_);
@@ -51,8 +51,8 @@ class TatpTransactions : public testing::Test {
     return outcome;
   }
 
-  /// Whatever operation of the transaction meets a conflict, it is rolled back and leaves nothing,
-  /// and the same input ends as it should afterwards.
+  /// Whichever operation of the transaction conflicts, it is rolled back and leaves nothing, and
+  /// the same input has its normal outcome afterwards.
   void expect_conflicts_leave_nothing(const Input& input, std::uint64_t operations) {
     const test::ModelDatabase before = database_;
     for (std::uint64_t n = 1; n <= operations; ++n) {
@@ -181,8 +181,8 @@ TEST_F(TatpTransactions, ConflictsLeaveNothing) {
   expect_conflicts_leave_nothing(DeleteCallForwardingInput{number_of(2), 2, 0}, 3);
 }
 
-/// How many of 100 inputs find what they ask for. On the population as it was loaded: what a
-/// transaction changes is taken back.
+/// How many of 100 inputs find their rows in the population as loaded: undoes the changes of each
+/// transaction.
 class Shares {
  public:
   double of(TransactionType type) { return percent_[static_cast<std::size_t>(type)]; }

@@ -1,5 +1,5 @@
 // The twelve consistency conditions: they hold for the initial population and after tens of
-// thousands of transactions, and each notices when what it is about is broken.
+// thousands of transactions, and each notices its violation.
 #include "experiments/tpcc/consistency.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ std::unique_ptr<test::ModelDatabase> populated() {
   return database;
 }
 
-/// Runs that many transactions of the mix; every 50th meets a conflict first and is run again.
+/// Runs that many transactions of the mix; every 50th conflicts first and is run again.
 std::vector<int> run_mix(test::ModelDatabase& database, int transactions) {
   const NonUniformConstants constants = constants_of_run(1, constants_of_load(kSeed));
   InputSource source(2, constants,
@@ -66,7 +66,7 @@ std::vector<int> run_mix(test::ModelDatabase& database, int transactions) {
   return outcomes;
 }
 
-/// Populated and run once, for all tests here; who changes it changes it back.
+/// Populated and run once, for all tests here; a test that changes it changes it back.
 class Consistency : public testing::Test {
  protected:
   static constexpr int kTransactions = 40'000;
@@ -82,7 +82,7 @@ class Consistency : public testing::Test {
     static std::unique_ptr<test::ModelDatabase> shared;
     return shared;
   }
-  /// What there was before the first transaction.
+  /// The state before the first transaction.
   static Violations& loaded() {
     static Violations shared;
     return shared;
@@ -156,7 +156,7 @@ constexpr WarehouseKey kWarehouse{2};
 constexpr DistrictKey kDistrict{2, 5};
 constexpr OrderKey kDelivered{2, 5, 100};
 constexpr CustomerKey kCustomer{2, 5, 17};
-/// Delivery does not come this far.
+/// Delivery does not reach it.
 constexpr OrderKey kUndelivered{2, 5, 3'000};
 constexpr NewOrderKey kNewOrder{2, 5, 3'000};
 
@@ -318,7 +318,7 @@ TEST(PaymentSums, AddUpWhereItWasPaidAndWhoPaid) {
   EXPECT_EQ(sums.paid_by({17, kDistricts, kCustomers}), 0);
 }
 
-/// What sums of the warehouses 17 and 18 come to, of places and customers.
+/// The sums of warehouses and customers in the warehouses 17 and 18.
 std::pair<Cents, Cents> totals_with(const HistoryRow& row) {
   PaymentSums sums(17, 18);
   sums.add(row);
@@ -344,7 +344,7 @@ TEST(PaymentSums, LeaveOutWhatIsNotOfTheirRange) {
     row.*column = value;
     return totals_with(row);
   };
-  // Numbers next to the range would be those of a neighbour, were they counted.
+  // Numbers next to the range would belong to an adjacent one if they were counted.
   EXPECT_EQ(changed(&HistoryRow::warehouse, 16), no_place);
   EXPECT_EQ(changed(&HistoryRow::warehouse, 19), no_place);
   EXPECT_EQ(changed(&HistoryRow::district, kDistricts + 1), no_place);

@@ -1,4 +1,4 @@
-// Keys as bytes: there and back, in the order of the keys, and what is refused.
+// Keys as bytes: encoding and decoding, in the order of the keys, and what is refused.
 #include "experiments/tables/encoded_key.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ static_assert(kKeyBytesOf<OrderLineKey> == 16);
 static_assert(kKeyBytesOf<HistoryKey> == 16);
 static_assert(kKeyBytesOf<CustomerNameKey> == 44);
 
-/// Keys in order have bytes in order, and each comes back from its bytes.
+/// Keys in order have bytes in order, and each decodes to itself.
 template <class Key>
 void expect_same_order(std::vector<Key> keys) {
   std::sort(keys.begin(), keys.end());
@@ -63,7 +63,7 @@ TEST(EncodedKey, KeepsTheOrderOfNumbers) {
   expect_same_order(history);
 }
 
-/// Numbers next to each other, so that keys share columns; texts alike.
+/// Consecutive numbers, so that keys share columns; similar texts.
 template <class Key>
 Key any_key(Random& random) {
   Key key;

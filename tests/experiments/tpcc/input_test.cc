@@ -19,8 +19,8 @@ constexpr NonUniformConstants kConstants{.last_name = 99, .customer = 500, .item
 constexpr Warehouses kFive{.count = 5, .home_first = 2, .home_last = 3};
 constexpr Date kNow = 1234567;
 
-/// Whether that item is one of those that NURand prefers to all others: the 13 low bits of the
-/// value before the constant is added are set (probability 3/4 each).
+/// Whether the item is one of those that NURand prefers: the 13 low bits of the value before the
+/// constant is added are set (probability 3/4 each).
 bool is_popular(Number item, Number constant) {
   return (item - 1 + kItems - constant) % kItems % 8192 == 8191;
 }
@@ -34,7 +34,7 @@ std::map<std::string, Number> numbers_of_names() {
   return numbers;
 }
 
-/// Whether `count` of `of` is `share` but for five standard deviations.
+/// Whether `count` of `of` is `share` within five standard deviations.
 testing::AssertionResult is_share(int count, int of, double share) {
   const double expected = of * share;
   const double allowed = 5 * std::sqrt(expected * (1 - share));

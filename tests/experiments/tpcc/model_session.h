@@ -1,5 +1,5 @@
-// A session on TPC-C's tables in memory (model_database.h), by which the transactions are tested.
-// One at a time.
+// A session on TPC-C's tables in memory (model_database.h), to test the transactions. One at a
+// time.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace palimpsest::experiments::tpcc::test {
 
-/// A session that can be told to meet a conflict.
+/// A session with conflicts on request.
 class ModelSession : public experiments::test::ModelSession<ModelDatabase> {
  public:
   using Base = experiments::test::ModelSession<ModelDatabase>;
@@ -76,7 +76,7 @@ class ModelSession : public experiments::test::ModelSession<ModelDatabase> {
     return each(keys, [&](std::size_t i) { return insert(keys[i], rows[i]); });
   }
 
-  /// An order's entry in the index of its customer comes with it.
+  /// Includes an order's entry in the index of its customer.
   template <class Key>
   Access insert(const Key& key, const RowOf<Key>& row) {
     const Access access = Base::insert(key, row);
@@ -147,7 +147,7 @@ class ModelSession : public experiments::test::ModelSession<ModelDatabase> {
   }
 
  private:
-  /// Up to the first that is not done.
+  /// Stops at the first that is not done.
   template <class Key, class Do>
   static Access each(std::span<const Key> keys, Do&& do_one) {
     Access access = Access::done;

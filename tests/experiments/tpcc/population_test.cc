@@ -98,7 +98,7 @@ bool is_original(std::string_view data) {
   return data.find("ORIGINAL") != std::string_view::npos;
 }
 
-/// Counts the lengths of texts that are to have from `min` to `max` characters.
+/// Counts the lengths of texts that must have from `min` to `max` characters.
 class Lengths {
  public:
   Lengths(std::int64_t min, std::int64_t max)
@@ -164,7 +164,7 @@ TEST(Population, NoTwoSeedsAreAlike) {
   EXPECT_NE(population.orders_by_customer({1, 1}), other.orders_by_customer({1, 1}));
 }
 
-/// Texts begin with what is drawn after their length: two of one sequence begin alike.
+/// Texts begin with the numbers drawn after their length: two of one sequence begin alike.
 bool begin_alike(std::string_view left, std::string_view right) {
   return left.substr(0, 5) == right.substr(0, 5);
 }
@@ -176,7 +176,8 @@ TEST(Population, NoTwoUsesShareTheirRandomNumbers) {
   const HistoryRow payment = population.history_of(customer);
   EXPECT_FALSE(begin_alike(row.address.street_1.view(), payment.data.view()));
   EXPECT_FALSE(begin_alike(row.address.street_1.view(), row.first.view()));
-  // The tenth of the customers with bad credit is not that of the stocks, items, orders, and so on.
+  // The tenth of the customers with bad credit differs from that of the stocks, items, orders, and
+  // so on.
   const OrdersByCustomer orders = population.orders_by_customer({1, 1});
   int both = 0;
   int bad = 0;

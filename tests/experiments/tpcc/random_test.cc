@@ -63,7 +63,7 @@ TEST(NonUniform, HasTheDistributionOfItsFormula) {
 }
 
 // Enumerating items would take long: in blocks of 8192 bits or-ed, the all-ones value of the 13 low
-// bits is the most probable; with its constant it is at a known place.
+// bits is the most probable; with its constant it is at a known position.
 TEST(NonUniform, ItemsOfManyOnesArePopular) {
   const NonUniformConstants constants{.last_name = 0, .customer = 0, .item = 42};
   Random random(2);

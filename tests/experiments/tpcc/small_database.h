@@ -10,8 +10,8 @@ namespace palimpsest::experiments::tpcc::test {
 inline constexpr Date kLoadedAt = 1'700'000'000'000'000;
 inline constexpr std::uint64_t kPopulationSeed = 4;
 
-/// What is there: orders [kOrderFirst, kInitialOrders] of each district, of which those from
-/// kNewFirst on are new; their customers; stock of all their items in both warehouses.
+/// Contents: orders [kOrderFirst, kInitialOrders] of each district, of which those from kNewFirst
+/// on are new; their customers; stock of all their items in both warehouses.
 inline constexpr Number kOrderFirst = 2'990;
 inline constexpr Number kNewFirst = 2'998;
 

@@ -1,5 +1,5 @@
-// TPC-C's rows as they are stored: every one of a warehouse comes back from its bytes, and the
-// sizes that experiments/tpcc/README.md states are those of the population.
+// TPC-C's rows in their stored form: every row of a warehouse decodes to itself, and the sizes in
+// experiments/tpcc/README.md are those of the population.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Date kLoaded = 1'700'000'000'000'000;
 
-/// Encodes what it gets, and adds up keys and rows.
+/// Encodes its input, and adds up the sizes of keys and rows.
 class StoringSink {
  public:
   struct Sum {

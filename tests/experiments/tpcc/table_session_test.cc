@@ -1,4 +1,4 @@
-// TPC-C's session on a store of bytes does what the model does: the same finds, the same changes.
+// TPC-C's session on a store of bytes equals the model: the same results, the same changes.
 #include "experiments/tpcc/table_session.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ class TpccTableSession : public testing::Test {
     visit(std::type_identity<StockKey>());
   }
 
-  /// What the store holds.
+  /// The contents of the store.
   test::ModelDatabase stored() {
     test::ModelDatabase found;
     oltp::TableReader<MemorySession> reader(session_);

@@ -1,5 +1,5 @@
-// TPC-C's transactions on the model: what each changes, what it shows, and that one which does not
-// commit leaves nothing, wherever it meets a conflict.
+// TPC-C's transactions on the model: what each changes and outputs, and that one which does not
+// commit leaves nothing, wherever it conflicts.
 #include "experiments/tpcc/transactions.h"
 
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ class Transactions : public testing::Test {
     return input;
   }
 
-  /// Whatever operation of the transaction meets a conflict, it is rolled back and leaves nothing,
-  /// and the same input commits afterwards.
+  /// Whichever operation of the transaction conflicts, it is rolled back and leaves nothing, and
+  /// the same input commits afterwards.
   void expect_conflicts_leave_nothing(const Input& input, std::uint64_t operations_min) {
     const test::ModelDatabase before = database_;
     std::uint64_t n = 1;
@@ -182,7 +182,7 @@ TEST_F(Transactions, NewOrderOfAnUnusedItemLeavesNothing) {
   EXPECT_EQ(run(session_, Input{input}, output_), Outcome::rolled_back);
   EXPECT_FALSE(session_.is_open());
   EXPECT_TRUE(database_ == before);
-  // All of it was entered before the unused item was met.
+  // All of it was entered before the unused item was found.
   EXPECT_EQ(output_.new_order.order, 3'001);
   EXPECT_NE(output_.new_order.lines[1].amount, 0);
 }
@@ -251,7 +251,7 @@ TEST_F(Transactions, PaymentIsNotedWithBadCredit) {
 TEST_F(Transactions, ByNameMeansTheMiddleOneRoundedUp) {
   const FixedText<16> name("BARBAROUGHT");
   const CustomerRow some = database_.at(customer_of(1, 1, test::kOrderFirst));
-  // First names in another order than numbers; others that are near in the index.
+  // First names in another order than numbers; the remaining ones are near in the index.
   const std::vector<std::pair<Number, std::string>> named = {
       {5'001, "e"}, {5'002, "d"}, {5'003, "c"}, {5'004, "b"}, {5'005, "a"}};
   const std::vector<Number> middles = {5'001, 5'002, 5'002, 5'003, 5'003};

@@ -1,4 +1,4 @@
-// What a file holds, for tests.
+// The content of a file, for tests.
 #pragma once
 
 #include <filesystem>

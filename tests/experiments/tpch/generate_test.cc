@@ -1,4 +1,4 @@
-// Whole sets of .tbl files: the same bytes by any number of threads, and nothing that is half made.
+// Whole sets of .tbl files: the same bytes by any number of threads, and never an incomplete file.
 #include "experiments/tpch/generate.h"
 
 #include <gmock/gmock.h>
@@ -136,7 +136,7 @@ TEST(TpchGenerate, RefusesWhatDoesNotFit) {
 
 TEST(TpchGenerate, LeavesNothingWhenItIsInterrupted) {
   const palimpsest::test::TemporaryDirectory directory;
-  const InterruptSignals waiting;  // it is there before the generator looks
+  const InterruptSignals waiting;  // pending before the generator looks
   ASSERT_EQ(std::raise(SIGINT), 0);
   const std::string path = directory.path("new");
   EXPECT_THROW(static_cast<void>(generate({.directory = path, .scale = kScale})), Interrupted);

@@ -1,4 +1,4 @@
-// Loads of TPC-H's tables in every mode: all rows are there, and failures are told.
+// Loads of TPC-H's tables in every mode: all rows are there, and failures are reported.
 #include "experiments/tpch/load.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace palimpsest::experiments::tpch {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20U;
-/// Of orders, at scale factor 0.01 with seed 1.
+/// The number of lines of orders, at scale factor 0.01 with seed 1.
 constexpr std::uint64_t kLines = 59'915;
 constexpr std::uint64_t kRows = 5 + 25 + 100 + 1'500 + 2'000 + 8'000 + 15'000 + kLines;
 
@@ -98,7 +98,7 @@ TEST_P(TpchLoad, HasAllRows) {
   EXPECT_GT(result.insert_seconds, 0);
   EXPECT_GT(result.data_bytes, 10 * kMib);
   EXPECT_GT(result.resident_bytes_max, 16 * kMib);
-  // Making the tables has left a chunk of versions.
+  // The creation of the tables has left a chunk of versions.
   EXPECT_EQ(result.version_bytes_max > kMib / 16, mode == LoadMode::snapshot)
       << result.version_bytes_max;
   const Database database = Database::open(directory.path(), {.create_if_missing = false});

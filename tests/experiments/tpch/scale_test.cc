@@ -1,4 +1,4 @@
-// How many rows a scale factor means, and which ones are refused.
+// The numbers of rows of a scale factor, and which factors are refused.
 #include "experiments/tpch/scale.h"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ TEST(TpchScale, RefusesFactorsThatMakeNoDatabase) {
   }
 }
 
-/// By brute force: what Scale judges by a few parts.
+/// By brute force: Scale checks only a few parts.
 bool all_parts_have_four(std::uint64_t suppliers, std::uint64_t parts) {
   for (std::uint64_t part = 1; part <= parts; ++part) {
     std::set<std::uint64_t> chosen;

@@ -1,4 +1,4 @@
-// The schemas' texts are what `palimpsest load` reads as these schemas.
+// `palimpsest load` reads the schemas' texts as these schemas.
 #include "experiments/tpch/schemas.h"
 
 #include <gtest/gtest.h>

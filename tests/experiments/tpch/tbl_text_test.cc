@@ -1,4 +1,4 @@
-// Lines of .tbl files, and the bytes of whole tables: a change of the generator is noticed.
+// Lines of .tbl files, and the bytes of whole tables, which reveal a change of the generator.
 #include "experiments/tpch/tbl_text.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(TblText, GrowsAndIsUsedAgain) {
   EXPECT_EQ(text.view(), "1|z|y|\n");
 }
 
-/// FNV-1a: the same everywhere.
+/// FNV-1a: the same on all machines.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325U;
   for (const char byte : text) {
@@ -88,8 +88,8 @@ std::uint64_t hash_of(const Population& population, std::uint64_t count) {
   return hash(text.view());
 }
 
-// Results that are published name a seed: the rows that it stands for stay as they are. Whoever
-// means to change them changes these numbers, and says so in the README.
+// Published results name a seed, and its rows must not change. A deliberate change updates these
+// numbers, and says so in the README.
 TEST(TblText, TablesHaveTheBytesTheyAlwaysHad) {
   const Population population(1, Scale(0.01));
   TblText orders;

@@ -1,6 +1,6 @@
 // A program that is not linked with the installed library: it loads main.cc as a shared library,
-// has it write and read, lets it go, and starts a process, for which nothing of it is called any
-// more.
+// has it write and read, unloads it, and forks a process, in which nothing of the library may run
+// any more.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// A child that ends as it should: the library's handlers of fork() have gone with it.
+/// A child that exits normally: unloading has removed the library's handlers of fork().
 bool can_fork() {
   constexpr int kStatus = 7;
   const pid_t child = fork();

@@ -1,5 +1,5 @@
-// A program of somebody else's: all it has is the installed library. It is also made into a shared
-// library, as a module of another language would be, which host.cc loads.
+// An external program: it has only the installed library. It is also built as a shared library,
+// like a module of another language, which host.cc loads.
 #include <palimpsest/database.h>
 #include <palimpsest/table_of.h>
 
@@ -39,7 +39,7 @@ bool write_and_read(const char* directory) {
 
 }  // namespace
 
-/// 0 if it has gone as it should.
+/// Returns 0 on success.
 extern "C" int write_and_read_notes(const char* directory) {
   try {
     const bool right = write_and_read(directory);
