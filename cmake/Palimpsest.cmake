@@ -58,6 +58,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wsuggest-override -Wstrict-null-sentinel
     # False reports of g++ 12 at -O3 on std::string and std::vector (GCC bugs 105651 and 105762).
     -Wno-restrict -Wno-stringop-overread
+    # Libraries are position-independent, but nothing replaces their functions: they may be inlined.
+    -fno-semantic-interposition
     # Its garbage collector takes a tenth of the time and frees nearly nothing of what a source needs.
     --param=ggc-min-heapsize=1048576)
 else()

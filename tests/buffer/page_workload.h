@@ -28,8 +28,6 @@
 
 namespace palimpsest::test {
 
-inline constexpr const char* buffer::kPageFileName = "pages";
-
 /// Makes an image (not sealed) each byte of which follows from page and version.
 void fill_image(MutableBytes image, PageId id, std::uint64_t version);
 /// The version of a whole image, or nothing if some byte does not match.
