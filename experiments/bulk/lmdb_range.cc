@@ -3,7 +3,7 @@
 // Settings, from the comments of lmdb.h:
 // - ingest: MDB_APPEND, "allows fast bulk loading when keys are already known to be in the correct
 //   order".
-// - erase: a cursor, mdb_cursor_del of each row; there is nothing for ranges.
+// - erase: a cursor, mdb_cursor_del of each row; LMDB has no call for ranges.
 // - The default durability: a commit writes the changed pages, syncs, and writes the meta page
 //   through.
 // Space: the file never shrinks. Data bytes go up to the last page that was ever in use; free pages

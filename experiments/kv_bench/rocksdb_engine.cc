@@ -13,7 +13,7 @@
 //   exceeds memory.
 // - Hash index in data blocks, for point lookups; block size as asked.
 // - max_background_jobs: the processors, at least 2; level_compaction_dynamic_level_bytes.
-// - A load ends with a full compaction, so that reads find a settled tree.
+// - A load ends with a full compaction, so that reads find a compacted tree.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>

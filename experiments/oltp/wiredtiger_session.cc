@@ -88,7 +88,7 @@ Access WiredTigerSession::commit() {
   return judge(session->commit_transaction(session, nullptr), "commit", ConflictReason::other);
 }
 
-// If this fails the transaction stays open, as the next begin() says.
+// If this fails the transaction stays open, and the next begin() fails.
 void WiredTigerSession::rollback() noexcept {
   if (std::exchange(active_, false)) {
     WT_SESSION* const session = session_.get();
