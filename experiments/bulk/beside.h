@@ -1,8 +1,7 @@
-// One run of bulk_bench: readers of a table while all of its rows are updated, over and over or
-// once, and writers of another table beside them.
+// One run of bulk_bench: readers of a table while all of its rows are updated, repeatedly or once,
+// and writers of another table beside them.
 //
-// Over and over: one phase, "beside". Once: three phases, "before", "during" and "after" the
-// update.
+// Repeatedly: one phase, "beside". Once: three phases, "before", "during" and "after" the update.
 // Thread-safety: one call at a time for a directory.
 // Failure: Error of the database; std::runtime_error for wrong rows.
 #pragma once

@@ -59,8 +59,8 @@ class LmdbCursor {
   LmdbCursor(const LmdbCursor&) = delete;
   LmdbCursor& operator=(const LmdbCursor&) = delete;
 
-  /// To the first record, then to the next; behind a deleted one, that is the one after it. False
-  /// if there is none.
+  /// Moves to the first record, then to the next; from a deleted one, to the one after it. False if
+  /// there is none.
   [[nodiscard]] bool next() {
     const int code =
         mdb_cursor_get(cursor_, &key_, &value_, std::exchange(begun_, true) ? MDB_NEXT : MDB_FIRST);
@@ -69,7 +69,7 @@ class LmdbCursor {
     }
     return code == MDB_SUCCESS;
   }
-  /// To the last record.
+  /// Moves to the last record.
   [[nodiscard]] bool last() {
     const int code = mdb_cursor_get(cursor_, &key_, &value_, MDB_LAST);
     if (code != MDB_NOTFOUND) {

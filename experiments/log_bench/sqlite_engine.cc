@@ -199,7 +199,8 @@ class SqliteEngine final : public CommitEngine {
         "CREATE TABLE IF NOT EXISTS records(key INTEGER PRIMARY KEY, value BLOB NOT NULL)",
         kPageBytes, synchronous ? "FULL" : "NORMAL", kCacheKib));
     statements_ = std::make_unique<Statements>(connection_->handle);
-    // Of an existing database the log is there only after the first write; a new one was written.
+    // For an existing database the log exists only after the first write; a new one has been
+    // written.
     statements_->begin.execute();
     statements_->commit.execute();
   }

@@ -43,7 +43,7 @@ struct RunResult {
   LoadResult load;
   std::uint64_t earlier_runs = 0;       ///< on the same data, before the one measured
   std::optional<Measurement> measured;  ///< nothing with Options::seconds 0
-  std::optional<CheckResult> check;     ///< nothing unless asked for
+  std::optional<CheckResult> check;     ///< nothing unless requested
   double check_seconds = 0;
   /// Of loading the data into memory before the run; nothing if it does not fit.
   std::optional<double> read_everything_seconds;

@@ -23,7 +23,7 @@ struct Tally {
   explicit Tally(std::size_t types = 0) : latency_ns(types) {}
 
   std::array<std::uint64_t, kTypesMax> commits{};
-  std::array<std::uint64_t, kTypesMax> rollbacks{};         ///< as the input asked for
+  std::array<std::uint64_t, kTypesMax> rollbacks{};         ///< because the input said so
   std::array<std::uint64_t, kConflictReasons> conflicts{};  ///< each was followed by a retry
   std::vector<Histogram> latency_ns;  ///< of commits: from the intended start, conflicts included
 

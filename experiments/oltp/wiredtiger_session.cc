@@ -136,7 +136,7 @@ Access WiredTigerSession::seek(TableId table, ByteView key, Direction direction,
                                ByteView& value) {
   WT_CURSOR* const cursor = at(table);
   set_key(cursor, key);
-  int order = 0;  // of the key found, beside the one asked for
+  int order = 0;  // of the found key, relative to the given one
   const Access access =
       judge(cursor->search_near(cursor, &order), "search near", ConflictReason::too_old);
   if (access != Access::done) {

@@ -35,7 +35,7 @@ class TblText {
   void text(std::string_view field);
   void letter(Letter field);
   void number(std::int64_t field);
-  /// With its two digits behind the point.
+  /// With its two digits after the point.
   void money(const Decimal& field);
   void date(Date field);
   void end_line();
