@@ -3,8 +3,8 @@
 //   example_bank DIRECTORY [TRANSFERS]
 //
 // Each transfer is one transaction: two balances and an entry in the ledger, all or nothing. Two
-// that want the same account at once are in conflict; run() tries one of them again. At the end the
-// balances must have their sum, and each must be what the ledger says.
+// transfers that change the same account at once conflict; run() retries one of them. At the end
+// the sum of the balances must be the initial one, and each balance must follow from the ledger.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -80,7 +80,7 @@ class Bank {
     next_number_ = cursor.valid() ? transfers_.of(cursor.row()).number + 1 : 0;
   }
 
-  /// False if the source has not as much.
+  /// False if the source has less money.
   bool transfer(std::int64_t source, std::int64_t target, const Decimal& amount) {
     const std::int64_t number = next_number_++;
     return database_.run([&](Transaction& transaction) {
@@ -104,7 +104,7 @@ class Bank {
     });
   }
 
-  /// Whether the balances are what the ledger makes them, and have their sum. Nobody transfers.
+  /// Whether the balances follow from the ledger, and have the initial sum. No transfer is running.
   [[nodiscard]] bool is_sound() const {
     std::vector<Decimal> expected(kAccounts, kOpeningBalance);
     transfers_.table().visit(Range::all(), [&](const RowView& row) {

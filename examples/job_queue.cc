@@ -2,10 +2,10 @@
 //
 //   example_job_queue DIRECTORY [JOBS]
 //
-// A job is claimed by one transaction and deleted by another, so that nothing is held while it is
-// done. The index finds the oldest job that waits; which of several workers gets it is decided by
-// changing its row, which one transaction at a time can do. A job that was claimed by a process
-// that died is put back when the queue is opened.
+// One transaction claims a job and another one deletes it, so that no transaction is open while the
+// job is done. The index finds the oldest waiting job; a worker claims it by changing its row,
+// which one transaction at a time can do. Jobs claimed by a process that died are put back when the
+// queue is opened.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -77,7 +77,7 @@ class JobQueue {
     });
   }
 
-  /// The oldest job that nobody else claims at this moment; nothing if none waits.
+  /// The oldest job that no other worker is claiming; nothing if none waits.
   std::optional<Job> claim() {
     return database_.run([&](Transaction& transaction) -> std::optional<Job> {
       const auto waiting = static_cast<std::int64_t>(State::waits);
@@ -89,7 +89,7 @@ class JobQueue {
           waits = row.state == State::waits;
           row.state = State::claimed;
         };
-        // In conflict, or absent, it is another worker's: the next one may be ours.
+        // In conflict, or absent: another worker has it; try the next one.
         if (jobs_.modify(transaction, {job.id}, take) && waits) {
           job.state = State::claimed;
           return job;
@@ -107,7 +107,7 @@ class JobQueue {
   void close() { database_.close(); }
 
  private:
-  /// Of an earlier process: nobody else has the database open.
+  /// Left by an earlier process: no other one has the database open.
   void put_back_claimed() {
     const int count = database_.run([&](Transaction& transaction) {
       int put_back = 0;
@@ -127,7 +127,7 @@ class JobQueue {
   std::atomic<std::int64_t> next_id_{0};
 };
 
-/// Claims and does jobs until there are none and there will be no more; says which it has done.
+/// Claims and does jobs until there are none and no more will come; returns those it has done.
 void work(JobQueue& queue, const std::atomic<std::size_t>& producing,
           std::vector<std::int64_t>& done) {
   for (;;) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a named experiment again and again, keeps everything that is needed to believe it, and compares.
+"""Runs a named experiment repeatedly, keeps everything needed to verify it, and compares.
 
   run.py list                         which experiments there are
   run.py run tpcc-in-memory           all its variants, three times each, in turns
@@ -59,7 +59,7 @@ class Runner:
         self.set.begin(self.identity())
 
     def identity(self):
-        """What all runs of a set have in common."""
+        """The properties common to all runs of a set."""
         return {"experiment": self.experiment.name, "flags": self.experiment.flags,
                 "capped": self.experiment.capped, "commit": commit_of_source(),
                 "binaries": {os.path.basename(binary): environment.digest_of(binary)
@@ -96,7 +96,7 @@ class Runner:
         say(f"{variant}, repetition {repetition}: {outcome} ({time.monotonic() - begin:.0f} s)")
 
     def measure(self, flags, command, directory):
-        """Runs the driver; what becomes of it is in the directory, and a line in runs.csv."""
+        """Runs the driver; the result is in the directory, and a line in runs.csv."""
         command = [*command, f"--json={directory.file('summary.json')}",
                    f"--series={directory.file('timeseries.csv')}"]
         timeout = float(flags["seconds"]) + float(flags["warmup"]) + TIMEOUT_BEYOND_SECONDS
@@ -119,7 +119,7 @@ class Runner:
         return f"{result['tps']:,.0f} transactions/s"
 
     def loaded(self, flags):
-        """The name of the database that this variant runs on copies of; loaded if it is not there."""
+        """The name of the database of which this variant uses copies; loaded if it is missing."""
         scale = flags[self.experiment.scale_flag]
         name = f"{flags['engine']}-{scale}-{flags['memory_mib']}-{flags.get('seed', 'default')}"
         if os.path.exists(self.databases.path(name)):

@@ -24,7 +24,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Everything that was counted until a moment.
+/// All counters at one moment.
 struct Moment {
   Clock::time_point at;
   Counts reads{};
@@ -32,8 +32,7 @@ struct Moment {
   Counts other_writes{};
 };
 
-/// Threads by their numbers: readers, writers of the other table, the one that updates over and
-/// over.
+/// Threads by their numbers: readers, writers of the other table, the thread that keeps updating.
 class Run {
  public:
   Run(const BesideOptions& options, Database& database, NumberedTable updated, NumberedTable other)
@@ -46,7 +45,7 @@ class Run {
         other_writers_(options.other_writers),
         crew_(threads(), [this](oltp::Crew& crew, std::uint32_t number) { work(crew, number); }) {}
 
-  /// The phases; throws what a thread has met.
+  /// Runs the phases; throws a thread's error.
   std::vector<Phase> run() {
     crew_.go();
     std::vector<Phase> phases;
@@ -135,7 +134,7 @@ class Run {
   std::deque<Tally> readers_;
   std::deque<Tally> other_writers_;
   Tally updates_;
-  oltp::Crew crew_;  ///< last: the others are there when its threads start
+  oltp::Crew crew_;  ///< last: constructed after all members that its threads use
 };
 
 }  // namespace

@@ -1,10 +1,9 @@
-// One run of bulk_bench: readers of a table while all of its rows are updated, over and over or
-// once, and writers of another table beside them.
+// One run of bulk_bench: readers of a table while all of its rows are updated, repeatedly or once,
+// and writers of another table beside them.
 //
-// Over and over: one phase, "beside". Once: three phases, "before", "during" and "after" the
-// update.
+// Repeatedly: one phase, "beside". Once: three phases, "before", "during" and "after" the update.
 // Thread-safety: one call at a time for a directory.
-// Failure: Error of the database; std::runtime_error for rows that cannot be.
+// Failure: Error of the database; std::runtime_error for wrong rows.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ enum class Update : std::uint8_t { none = 1, transactions, bulk };
 struct BesideOptions {
   std::filesystem::path directory;  ///< of the database; without one, or empty
   std::uint64_t memory_bytes = 0;
-  std::uint64_t version_bytes_max = 0;  ///< 0: what the engine takes
+  std::uint64_t version_bytes_max = 0;  ///< 0: the engine's default
   std::uint64_t rows = 0;
   Read read = Read::scan;
   Update update = Update::none;

@@ -18,7 +18,7 @@ double per_second(const Phase& phase, double count) {
   return phase.seconds > 0 ? count / phase.seconds : 0.0;
 }
 
-/// Scans that are under way count by their rows.
+/// Unfinished scans count by their rows.
 double reads_per_second(const BesideOptions& options, const Phase& phase) {
   const double rows_of_read = options.read == Read::scan ? static_cast<double>(options.rows) : 1.0;
   return per_second(phase, static_cast<double>(phase.reads.rows) / rows_of_read);

@@ -1,4 +1,4 @@
-// What a run of bulk_bench came to: lines for people, and a JSON object (README.md).
+// The result of a run of bulk_bench: lines for people, and a JSON object (README.md).
 //
 // Thread-safety: pure functions.
 #pragma once

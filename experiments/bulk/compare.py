@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures bulk transactions, beside ordinary ones and other engines' means: `make bench-bulk`.
+"""Measures bulk transactions, compared with ordinary ones and other engines' methods: `make bench-bulk`.
 
 Runs everything interleaved and in rounds, prints the tables, and removes the data. Results stay in one
 directory per comparison, one JSON file a process. docs/benchmarks/method.md explains.
@@ -23,11 +23,11 @@ from common.processes import reason_of, run_process  # noqa: E402
 
 TIMEOUT_SECONDS = 300  # a process that takes this long, and long beyond its estimate, hangs
 TIMEOUT_FACTOR = 5
-GRACE_SECONDS = 20  # for a process that is interrupted to stop a server, and remove what it has made
+GRACE_SECONDS = 20  # for an interrupted process to stop a server, and remove its files
 
 
 def free_bytes(text):
-    """Of the pages that are free, from what `palimpsest check --json` says."""
+    """The bytes of free pages, from the output of `palimpsest check --json`."""
     lines = [json.loads(line) for line in text.splitlines()]
     page_bytes = next(line["page_bytes"] for line in lines if line["kind"] == "file")
     return page_bytes * next(line["free"] for line in lines if line["kind"] == "pages")
@@ -52,7 +52,7 @@ class Comparison:
     # Before anything is run
 
     def check(self):
-        """Says what will happen and whether it can."""
+        """Prints the plan, and checks that it can run."""
         os.makedirs(self.arguments.data, exist_ok=True)
         self.leave_out_missing()
         if not any(map(self.variants, self.parts)):
@@ -71,7 +71,7 @@ class Comparison:
             f"end after {self.minutes:.0f}")
 
     def leave_out_missing(self):
-        """Programs that are not installed are no reason to measure nothing."""
+        """Leaves out programs that are not installed, and measures the rest."""
         for engine in self.engines if "files" in self.parts else ():
             if reason := files.missing(engine, self.arguments.data):
                 say(f"files, {engine}: left out: {reason}")
@@ -102,7 +102,7 @@ class Comparison:
         say(f"results in {self.results_directory}")
         begin = time.monotonic()
         done, whole = 0, sum(map(self.estimate, self.parts))
-        for part in self.parts:  # each gets its share of the time, and what others left
+        for part in self.parts:  # each gets its share of the time, and what the earlier parts left
             done += self.estimate(part)
             if part == "files":
                 self.make_inputs()
@@ -116,7 +116,7 @@ class Comparison:
             self.measure(run)
 
     def make_inputs(self):
-        """The files that are loaded, those that some variant reads."""
+        """Makes the files that some variant loads."""
         os.makedirs(self.inputs, exist_ok=True)
         for name in dict.fromkeys(variant.row for variant in self.variants("files")):
             json_file = self.result_file("last-run.json")
@@ -157,7 +157,7 @@ class Comparison:
         self.results.add(run, step, result)
 
     def result_of(self, run, step):
-        """What a process wrote; why it failed under "failed"."""
+        """The result of a process; "failed": why it failed."""
         checks = step.binary == "palimpsest"
         json_file = self.result_file("last-run.json")
         command = [self.binary(step.binary), *step.flags]
@@ -186,7 +186,7 @@ class Comparison:
         return result
 
     def difference(self, name, result):
-        """What of a file's content is not what was found in the database; None if all is."""
+        """The difference between a file's content and the database's; None if they are equal."""
         for field, found in result["content"].items():
             if found != self.contents[name][field]:
                 return f"{field}: {found} in the database, {self.contents[name][field]} in the file"
@@ -194,7 +194,7 @@ class Comparison:
 
     @staticmethod
     def taken(json_file):
-        """What is in a file, which is gone then; nothing if there is none."""
+        """The contents of a file, which is removed; nothing if there is none."""
         if not os.path.exists(json_file):
             return {}
         with open(json_file, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-// Rows as they are found one after the other: whether they are what their numbers say.
+// Verifies rows found one after the other: whether each follows from its number.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Settings, from the comments of lmdb.h:
 // - ingest: MDB_APPEND, "allows fast bulk loading when keys are already known to be in the correct
 //   order".
-// - erase: a cursor, mdb_cursor_del of each row; there is nothing for ranges.
+// - erase: a cursor, mdb_cursor_del of each row; LMDB has no call for ranges.
 // - The default durability: a commit writes the changed pages, syncs, and writes the meta page
 //   through.
 // Space: the file never shrinks. Data bytes go up to the last page that was ever in use; free pages
@@ -59,8 +59,8 @@ class LmdbCursor {
   LmdbCursor(const LmdbCursor&) = delete;
   LmdbCursor& operator=(const LmdbCursor&) = delete;
 
-  /// To the first record, then to the next; behind a deleted one, that is the one after it. False
-  /// if there is none.
+  /// Moves to the first record, then to the next; from a deleted one, to the one after it. False if
+  /// there is none.
   [[nodiscard]] bool next() {
     const int code =
         mdb_cursor_get(cursor_, &key_, &value_, std::exchange(begun_, true) ? MDB_NEXT : MDB_FIRST);
@@ -69,7 +69,7 @@ class LmdbCursor {
     }
     return code == MDB_SUCCESS;
   }
-  /// To the last record.
+  /// Moves to the last record.
   [[nodiscard]] bool last() {
     const int code = mdb_cursor_get(cursor_, &key_, &value_, MDB_LAST);
     if (code != MDB_NOTFOUND) {

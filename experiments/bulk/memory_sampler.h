@@ -1,6 +1,6 @@
-// The most memory that a process and its versions have taken while this lived.
+// The maximum memory of a process and its versions during this object's lifetime.
 //
-// Looks every 10 ms. Thread-safety: belongs to one thread; what it calls is called by another.
+// Samples every 10 ms. Thread-safety: belongs to one thread; it calls the function on another one.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct MemoryMaxima {
 
 class MemorySampler {
  public:
-  /// `version_bytes` may be empty: then there are none to be looked at.
+  /// `version_bytes` may be empty: then only the process is sampled.
   explicit MemorySampler(std::function<std::uint64_t()> version_bytes);
 
-  /// So far. Looks once more.
+  /// So far; takes one more sample.
   [[nodiscard]] MemoryMaxima maxima();
 
  private:
@@ -31,7 +31,7 @@ class MemorySampler {
   const std::function<std::uint64_t()> version_bytes_;
   std::mutex mutex_;  ///< guards maxima_
   MemoryMaxima maxima_;
-  PeriodicTask task_;  ///< last: the others are there when it starts
+  PeriodicTask task_;  ///< last: its thread uses the other members
 };
 
 }  // namespace palimpsest::experiments::bulk

@@ -20,7 +20,7 @@ std::uint64_t nanoseconds_since(Clock::time_point begin) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
 
-/// What one scan has seen.
+/// The rows that one scan has seen.
 class ScannedRows {
  public:
   ScannedRows(const NumberedTable& at, std::uint64_t updated_together)
@@ -51,7 +51,7 @@ class ScannedRows {
   bool sound_ = true;
 };
 
-/// However often: an attempt that comes to nothing is counted, and no reason to end the run.
+/// Without a limit: failed attempts are counted, and do not end the run.
 RunOptions always(const TransactionOptions& transaction) {
   return {.transaction = transaction, .attempts_max = std::numeric_limits<unsigned>::max()};
 }
@@ -83,7 +83,7 @@ void read_by_key(const NumberedTable& at, std::uint64_t seed, const std::atomic<
 
 void scan(Database& database, const NumberedTable& at, std::uint64_t updated_together,
           const std::atomic<bool>& stopping, Tally& tally) {
-  constexpr std::int64_t kRowsCounted = 1000;  // at a time, so that a scan counts while it goes on
+  constexpr std::int64_t kRowsCounted = 1000;  // at a time, so that a running scan counts
   const Column<std::int64_t> number = at.table.column<std::int64_t>("number");
   const Column<std::int64_t> round = at.table.column<std::int64_t>("round");
   while (!stopping.load()) {

@@ -1,10 +1,10 @@
-// What the threads of bulk_bench do, over and over: scan a table, read its rows by key, update all
-// of them, or update single rows of another.
+// The operations that the threads of bulk_bench repeat: scan a table, read its rows by key, update
+// all of them, or update single rows of another table.
 //
-// Readers verify what they read: by key, that it is the row asked for; scans, that all rows are
-// there, and that of those that are updated together all have been updated as often.
+// Readers verify what they read: a read by key, that it is the right row; a scan, that no row is
+// missing, and that rows updated together have been updated equally often.
 // Thread-safety: each call belongs to a thread, and ends soon after `stopping` was set.
-// Failure: std::runtime_error for rows that cannot be; Error of the database.
+// Failure: std::runtime_error for wrong rows; Error of the database.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace palimpsest::experiments::bulk {
 
-/// By rows a transaction, in regular transactions.
+/// Rows of a transaction, for regular transactions.
 inline constexpr std::uint64_t kRowsOfTransaction = 1000;
 
 /// A table whose rows are numbered from 0.
@@ -29,8 +29,8 @@ struct NumberedTable {
 void read_by_key(const NumberedTable& at, std::uint64_t seed, const std::atomic<bool>& stopping,
                  Tally& tally);
 
-/// Full scans, a read-only transaction each. So many rows are `updated_together`: as from
-/// multiples of that number on.
+/// Full scans, a read-only transaction each. Groups of `updated_together` rows, beginning at
+/// multiples of that number, are updated together.
 void scan(Database& database, const NumberedTable& at, std::uint64_t updated_together,
           const std::atomic<bool>& stopping, Tally& tally);
 
@@ -39,12 +39,12 @@ void update_single_rows(Database& database, const NumberedTable& at, std::uint64
                         const std::atomic<bool>& stopping, Tally& tally);
 
 /// Updates all rows, from the first to the last, in one bulk or in regular transactions that commit
-/// asynchronously. Where a bulk has to give way, it begins again.
+/// asynchronously. A bulk that meets a conflict begins again.
 class Updater {
  public:
   Updater(Database& database, NumberedTable at, bool in_bulk);
 
-  /// Once. False if it was stopped before the end.
+  /// As above, once. False if it was stopped before the end.
   bool update(const std::atomic<bool>& stopping, Tally& tally);
 
  private:

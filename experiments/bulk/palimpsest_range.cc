@@ -1,9 +1,8 @@
-// Regular transactions commit asynchronously but for the last, which is durable only when all are
-// that came before.
+// Regular transactions commit asynchronously except the last, which is durable only when all
+// earlier ones are.
 //
 // Space: pages of erased rows come back in the background, which reclaim() waits for: until the log
-// has not grown for 300 ms. How many of them are free, `palimpsest check` says of a database
-// that is closed.
+// has not grown for 300 ms. `palimpsest check` counts the free pages of a closed database.
 #include "experiments/bulk/palimpsest_range.h"
 
 #include <algorithm>
@@ -68,7 +67,7 @@ class PalimpsestRange final : public RangeEngine {
     bulk.commit();
   }
 
-  // What transactions have erased is looked for in the background, twice a second.
+  // The background thread looks for erased rows of transactions twice a second.
   double reclaim() override {
     constexpr std::chrono::milliseconds kQuiet{1200};
     constexpr std::chrono::seconds kLongest{120};

@@ -31,7 +31,7 @@ void check_path(const RangeOptions& options) {
   }
 }
 
-/// By its first and its last row: who read more would not find it as it was left.
+/// By its first and its last row only: reading more would change the state of the caches.
 void check_what_is_erased(const RangeOptions& options, RangeEngine& engine) {
   const FoundRows found = engine.find_rows(1);
   if (found.rows != 1 || found.first != 0) {

@@ -1,11 +1,10 @@
-// One run of range_bench: rows come into an empty store, or the lower half of them goes from the
-// store that such a run has left. The same code for every engine.
+// One run of range_bench: inserts rows into an empty store, or erases the lower half of the rows
+// that such a run has left. The same code for every engine.
 //
-// Measured until what was done survives any crash; then, told separately, until the space of erased
-// rows has been given back, and until the engine is closed. Verified: the engine is opened again
+// Measured until the operation survives any crash; then, reported separately, until the space of
+// erased rows has been freed, and until the engine is closed. Verified: the engine is opened again
 // and all its rows are read.
-// Failure: UsageError for a path that does not fit; DamagedRecord for rows that are not as they
-//          should be; the engine's errors.
+// Failure: UsageError for a wrong path; DamagedRecord for wrong rows; the engine's errors.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ struct RangeOptions {
   std::uint64_t rows = 0;  ///< of the store; of these the lower half is erased
   std::uint64_t memory_bytes = 0;
 
-  /// That the operation is about.
+  /// Rows that the operation concerns.
   [[nodiscard]] std::uint64_t rows_changed() const noexcept {
     return operation == Operation::ingest ? rows : rows / 2;
   }
@@ -37,7 +36,7 @@ struct RangeOptions {
 
 struct RangeResult {
   double seconds = 0;          ///< until it was durable
-  double reclaim_seconds = 0;  ///< of erasing: until space had come back
+  double reclaim_seconds = 0;  ///< of erasing: until space had been freed
   double close_seconds = 0;
   std::uint64_t resident_bytes_before_open = 0;
   MemoryMaxima memory_max{};  ///< while it was done
@@ -45,7 +44,7 @@ struct RangeResult {
   std::uint64_t write_bytes = 0;  ///< of the process, as the kernel counts, until it was durable
   Space space_before{};
   Space space_after{};           ///< when it was durable
-  Space space_reclaimed{};       ///< when space had come back
+  Space space_reclaimed{};       ///< when space had been freed
   std::uint64_t disk_bytes = 0;  ///< of all files, when the engine was closed
   std::string description;
 };

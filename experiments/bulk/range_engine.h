@@ -1,10 +1,10 @@
-// What range_bench needs from an engine: rows in ascending order come in, the first ones of them go
-// again. One adapter for each way to do that.
+// The interface that range_bench needs from an engine: inserting rows in ascending order, and
+// erasing the first of them. One adapter for each way to do that.
 //
-// Each adapter does it by the means that its engine has for much at a time; what it promises is
-// the same everywhere: when ingest() and erase_below() return, what they have done survives any
-// crash. Rows are those of rows.h, their keys are their numbers.
-// Thread-safety: one thread, but for version_bytes().
+// Each adapter uses its engine's calls for bulk changes; the guarantee is the same for all: when
+// ingest() and erase_below() return, their changes survive any crash. Rows are those of rows.h,
+// their keys are their numbers.
+// Thread-safety: one thread, except version_bytes().
 // Failure: std::exception with the engine's own message.
 #pragma once
 
@@ -18,17 +18,17 @@
 
 namespace palimpsest::experiments::bulk {
 
-/// What rows are there.
+/// The rows in the store.
 struct FoundRows {
   std::uint64_t rows = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  bool sound = true;  ///< each is what its number says
+  bool sound = true;  ///< each follows from its number
 };
 
 struct Space {
-  std::uint64_t data_bytes = 0;                   ///< that rows and their tree take in files
-  std::optional<std::uint64_t> reusable_bytes{};  ///< of these: free, where the engine says it
+  std::uint64_t data_bytes = 0;                   ///< of rows and their tree, in files
+  std::optional<std::uint64_t> reusable_bytes{};  ///< of these: free, if the engine reports it
 };
 
 class RangeEngine {
@@ -42,17 +42,16 @@ class RangeEngine {
   virtual void ingest(std::uint64_t rows) = 0;
   /// Erases the rows [0, end).
   virtual void erase_below(std::uint64_t end) = 0;
-  /// Has the space of erased rows given back, as far as the engine does that. Returns the seconds
-  /// that it took.
+  /// Frees the space of erased rows, as far as the engine does that. Returns the seconds it took.
   [[nodiscard]] virtual double reclaim() = 0;
-  /// The first rows there are, at most so many.
+  /// The first rows, at most so many.
   [[nodiscard]] virtual FoundRows find_rows(std::uint64_t rows_max) = 0;
   /// The number of the last row; nothing if there is none.
   [[nodiscard]] virtual std::optional<std::uint64_t> last_row() = 0;
   [[nodiscard]] virtual Space space() = 0;
-  /// That versions take in memory, if the engine counts them. From any thread.
+  /// Memory of versions, if the engine counts them. From any thread.
   [[nodiscard]] virtual std::optional<std::uint64_t> version_bytes() const = 0;
-  /// How it is done, in the engine's own terms.
+  /// The method, in the engine's own terms.
   [[nodiscard]] virtual std::string description() const = 0;
   virtual void close() = 0;
 };

@@ -1,4 +1,4 @@
-// range_bench: sorted rows into an empty store, half of them out again, one run per call.
+// range_bench: inserts sorted rows into an empty store, or erases half of them; one run per call.
 #include <gflags/gflags.h>
 
 #include <array>

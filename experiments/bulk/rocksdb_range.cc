@@ -1,4 +1,4 @@
-// RocksDB: files of sorted rows that are taken over as they are, and a tombstone for a range.
+// RocksDB: files of sorted rows that are ingested as they are, and a tombstone for a range.
 //
 // Settings, from the RocksDB wiki ("Creating and Ingesting SST files", "DeleteRange", "Manual
 // Compaction") and the comments of options.h:
@@ -9,7 +9,7 @@
 //   rows stay in their files.
 // - Cache, blocks and filters as in experiments/kv_bench/rocksdb_engine.cc, which names its
 //   sources. No compression.
-// Space: of live files; what is obsolete goes away by itself.
+// Space: of live files; RocksDB removes obsolete ones by itself.
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>

@@ -1,7 +1,7 @@
 // The rows that these benchmarks insert, read, change and erase: on every engine the same.
 //
-// A row is made of its number alone, so that whoever reads one can say what it has to be. The body
-// are capital letters that nothing can compress much.
+// A row is a function of its number, so every reader can verify it. The body consists of capital
+// letters that hardly compress.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -17,18 +17,18 @@ inline constexpr std::size_t kBodyBytes = 76;
 
 struct Row {
   std::int64_t id = 0;
-  std::int64_t number = 0;  ///< the same again, beside the key
+  std::int64_t number = 0;  ///< the same as in the key
   std::int64_t round = 0;   ///< how often the row has been updated
   std::array<char, kBodyBytes> body{};
 };
 
-/// Of one row: its key and the rest.
+/// One row's key and its other columns.
 inline constexpr std::uint64_t kRowBytes = 3 * sizeof(std::int64_t) + kBodyBytes;
 
-/// As it is before any update.
+/// The row before any update.
 void make_row(std::uint64_t number, Row& row) noexcept;
 
-/// All of a row but its key, for engines that store bytes by bytes.
+/// All of a row but its key, for engines that store bytes under keys of bytes.
 class RowValue {
  public:
   explicit RowValue(const Row& row) noexcept {

@@ -43,7 +43,7 @@ class Scans {
   void run(ScanResult& result) {
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       wait_until_quiet();
-      static_cast<void>(scan_at(Isolation::snapshot, round));  // who comes first finds caches cold
+      static_cast<void>(scan_at(Isolation::snapshot, round));  // the first scan finds cold caches
       scan_unversioned(round, result);
       Transaction held = database_.begin({.isolation = Isolation::snapshot, .read_only = true});
       change_rows();
@@ -61,7 +61,7 @@ class Scans {
     result.seconds[static_cast<std::size_t>(kind)].push_back(seconds);
   }
 
-  /// By turns one or the other comes first.
+  /// The two alternate in coming first.
   void scan_unversioned(std::uint32_t round, ScanResult& result) {
     for (const bool is_second : {false, true}) {
       const bool isolated = is_second == (round % 2 == 0);
@@ -77,7 +77,7 @@ class Scans {
     return seconds;
   }
 
-  /// Of a reader to whom the changes of so many rounds have been made.
+  /// A scan by a reader that sees the changes of so many rounds.
   double scan(const Transaction& reader, std::uint32_t rounds) {
     std::int64_t rows = 0;
     std::int64_t changes = 0;
@@ -115,8 +115,8 @@ class Scans {
     }
   }
 
-  /// Until nothing is known of the rows beside their bytes; the engine sees to that. Entries that
-  /// hang off no page may be left: writers set some aside for their next rows.
+  /// Waits until the engine has freed all versions and entries of the rows. Entries that belong to
+  /// no page may be left: writers keep some for their next rows.
   void wait_until_quiet() {
     const Clock::time_point begin = Clock::now();
     for (Statistics now = database_.statistics(); now.mapping_tables != 0;

@@ -1,14 +1,12 @@
-// One run of scan_bench: full scans of a table, one kind after the other, over and over.
+// One run of scan_bench: repeated full scans of a table, one kind after the other.
 //
-// A round: without versions, a scan at `none` and one at `snapshot`; then, while a reader is held
-// that began before, one row in so many is changed; then a scan by who begins now, and one by the
-// held reader. After that the reader ends, and the next round begins when nothing is left of the
-// changes in memory. All scans of a round are of the same bytes in the same memory, so that what
-// differs is what they cost.
-// Each scan verifies that it has seen all rows, as they must be.
+// A round: without versions, a scan at `none` and one at `snapshot`; then, with a reader open that
+// began before, one row in so many is changed; then a scan by a new transaction, and one by the
+// open reader. After that the reader ends, and the next round begins when no version is left in
+// memory. All scans of a round read the same bytes in the same memory, so only their costs differ.
+// Each scan verifies that it has seen all rows, with the right contents.
 // Thread-safety: one call at a time for a directory.
-// Failure: Error of the database; std::runtime_error for rows that cannot be, and if the versions
-//          do not go.
+// Failure: Error of the database; std::runtime_error for wrong rows, and if versions remain.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// scan_bench: what a full scan costs, with snapshots and versions and without.
+// scan_bench: the cost of a full scan, with and without snapshots and versions.
 #include <fmt/format.h>
 #include <gflags/gflags.h>
 

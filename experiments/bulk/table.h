@@ -14,7 +14,7 @@ namespace palimpsest::experiments::bulk {
 [[nodiscard]] TableSchema schema_of(const std::string& name);
 [[nodiscard]] TableOf<Row> rows_of(const Table& table);
 
-/// Inserts the rows [first, end), many by a call.
+/// Inserts the rows [first, end), many per call.
 void insert_rows(const TableOf<Row>& table, Transaction& in, std::uint64_t first,
                  std::uint64_t end);
 

@@ -1,6 +1,6 @@
-// What one thread of a run has done, counted while others look.
+// Counters of one thread of a run, read by other threads meanwhile.
 //
-// Thread-safety: one thread counts; any thread may look. The figures of one look are no snapshot.
+// Thread-safety: one thread counts; any thread may read. The counters of one read are no snapshot.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,17 @@
 
 namespace palimpsest::experiments::bulk {
 
-/// Of one thread or several, until a moment or between two.
+/// Counts of one thread or several, up to a moment or between two.
 struct Counts {
   std::int64_t rows = 0;       ///< read, or updated
-  std::uint64_t restarts = 0;  ///< attempts that came to nothing
+  std::uint64_t restarts = 0;  ///< failed attempts
   Histogram latency_ns{};      ///< of operations that are complete
 };
 
 class Tally {
  public:
   void add_rows(std::int64_t rows) noexcept { rows_.fetch_add(rows, std::memory_order_relaxed); }
-  /// An attempt that had counted so many rows begins again.
+  /// An attempt that had counted so many rows failed and begins again.
   void restart(std::int64_t rows) noexcept {
     add_rows(-rows);
     restarts_.fetch_add(1, std::memory_order_relaxed);
@@ -41,8 +41,8 @@ class Tally {
   LiveHistogram latency_ns_;
 };
 
-/// What has been counted after `earlier`. Rows of attempts that began before and were given up
-/// since are not taken off twice.
+/// The counts after `earlier`. Rows of attempts that began before it and have failed since are not
+/// subtracted twice.
 [[nodiscard]] inline Counts since(const Counts& now, const Counts& earlier) {
   return {.rows = now.rows > earlier.rows ? now.rows - earlier.rows : 0,
           .restarts = now.restarts - earlier.restarts,

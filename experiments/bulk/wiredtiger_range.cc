@@ -5,8 +5,8 @@
 // - ingest: a bulk cursor, which is not logged; a checkpoint makes its rows durable.
 // - erase: WT_SESSION::truncate within one transaction, synced by its commit (log enabled,
 //   transaction_sync).
-// - reclaim: two checkpoints: the first writes the tree without the rows, the second lets go of the
-//   blocks that the one before it had kept.
+// - reclaim: two checkpoints: the first writes the tree without the rows, the second frees the
+//   blocks that the previous checkpoint had kept.
 // - Pages as in experiments/kv_bench/wiredtiger_engine.cc, the log as in
 //   experiments/log_bench/wiredtiger_engine.cc, which name their sources.
 // Space: of the table's file, which shrinks only from its end; what the block manager can use again

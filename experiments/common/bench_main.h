@@ -1,5 +1,5 @@
-// What the main functions of the benchmarks have in common: flags, engines by name, where results
-// go, exit codes.
+// Code shared by the main functions of the benchmarks: flags, engines by name, destinations of
+// results, exit codes.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,13 +14,13 @@
 
 namespace palimpsest::experiments {
 
-/// Parses the flags and calls run(). Returns the exit code: 0, 1 after an error, 2 for flags that
-/// cannot be, 130 if Interrupted was thrown; each is said on standard error, beginning with the
+/// Parses the flags and calls run(). Returns the exit code: 0, 1 after an error, 2 for invalid
+/// flags, 130 if Interrupted was thrown; the message goes to standard error, beginning with the
 /// benchmark's name.
 [[nodiscard]] int bench_main(int argc, char** argv, std::string_view name, const std::string& usage,
                              void (*run)());
 
-/// Flags that stood on the command line.
+/// Flags given on the command line.
 [[nodiscard]] GivenFlags given_flags();
 
 /// A line of progress, on standard error.

@@ -1,14 +1,13 @@
-"""A memory cap for one process by a control group, v1 or v2, so that the page cache helps nobody."""
+"""A memory cap for one process by a control group, v1 or v2, so that the page cache helps no engine."""
 import os
 import time
 
 MIB = 1 << 20
 
-# What a process may use beyond the engine's memory, as a share of it and in MiB. Ours keeps its number;
-# the rest is code, stacks and kernel structures. RocksDB and WiredTiger count their caches only, and
-# their allocators lose much (WiredTiger twice the number at 64 MiB); both bypass the page cache, so
-# that the allowance gains them nothing. LMDB's cache *is* the page cache: it gets the number and its
-# process.
+# Memory of a process beyond the engine's, as a share of it and in MiB. Ours keeps to its number; the rest is
+# code, stacks and kernel structures. RocksDB and WiredTiger count their caches only, and their allocators lose
+# much (WiredTiger twice the number at 64 MiB); both bypass the page cache, so that the allowance gains them
+# nothing. LMDB's cache *is* the page cache: it gets the number and its process.
 ALLOWANCE = {"palimpsest": (0.05, 32), "lmdb": (0.0, 16), "rocksdb": (0.25, 64),
              "rocksdb_optimistic": (0.25, 64), "wiredtiger": (1.0, 128)}
 
@@ -17,7 +16,7 @@ ROOT_V2 = "/sys/fs/cgroup"
 
 
 def cap_bytes(engine, memory_mib):
-    """What a process of that engine may use in all, page cache included."""
+    """The memory limit of a process of that engine, page cache included."""
     share, process_mib = ALLOWANCE[engine]
     return int((memory_mib * (1 + share) + process_mib) * MIB)
 

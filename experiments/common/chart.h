@@ -1,4 +1,4 @@
-// A series of numbers as a chart of text: what a run did, second by second.
+// A series of numbers as a text chart, for the throughput of a run by second.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,8 @@
 namespace palimpsest::experiments {
 
 struct ChartSize {
-  std::size_t columns =
-      60;                ///< at least 1; where there are more values, a column is a mean of some
-  std::size_t rows = 8;  ///< at least 1
+  std::size_t columns = 60;  ///< at least 1; with more values a column is the mean of several
+  std::size_t rows = 8;      ///< at least 1
 };
 
 /// Bars from 0 up to the largest value, in eighths of a row, with `title` above them and the time

@@ -1,4 +1,4 @@
-"""What the scripts that compare engines have in common as programs."""
+"""Code shared by the main programs of the comparisons."""
 import os
 import signal
 import sys
@@ -13,13 +13,13 @@ def say(line):
 
 
 def build_directory():
-    """Of the project that this file belongs to."""
+    """The root of the project."""
     here = os.path.dirname(os.path.abspath(__file__))
     return os.path.join(os.path.dirname(os.path.dirname(here)), "build")
 
 
 def add_places(parser, data):
-    """Where binaries, data and results are."""
+    """The directories of binaries, data and results."""
     build = build_directory()
     parser.add_argument("--build", default=os.path.join(build, "release", "experiments"),
                         help="directory of the binaries")
@@ -35,8 +35,8 @@ def raise_if_any(failed):
 
 
 def run(comparison):
-    """Checks, runs and finishes the comparison; does not return after a failure. Runs that failed are
-    told after the tables and make it exit with 1; goals that were missed do not: measurements vary.
+    """Checks, runs and finishes the comparison; does not return after a failure. Failed runs are reported after
+    the tables and make it exit with 1; missed goals do not: measurements vary.
 
     `comparison.failed`: the runs that failed, a text each."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

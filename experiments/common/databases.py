@@ -12,7 +12,7 @@ GROWTH_BYTES = 4 << 30  # of a copy while a run changes it, its log included
 
 
 def occupied_bytes(directory):
-    """What the files below a directory take of the disk."""
+    """The disk space of the files below a directory."""
     found = 0
     for folder, _, names in os.walk(directory):
         for name in names:
@@ -29,8 +29,8 @@ def check_free(directory, needed_bytes, what):
 
 
 def own_directory(parent, purpose):
-    """A name below `parent` that is this process's own. What processes that are gone have left there
-    under such a name, because they were killed, is removed."""
+    """A name below `parent` that only this process uses. Removes files that killed processes have left under
+    such names."""
     for name in os.listdir(parent) if os.path.isdir(parent) else ():
         match = re.fullmatch(re.escape(purpose) + r"-(\d+)", name)
         if match and not os.path.exists(f"/proc/{match.group(1)}"):

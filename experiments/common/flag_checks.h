@@ -1,5 +1,5 @@
-// What the options of every benchmark check alike: ranges, names, flags that would have no effect.
-// Each refusal is a UsageError whose message begins with the flag as it was typed.
+// Checks common to the options of all benchmarks: ranges, names, flags that would have no effect.
+// Each refusal is a UsageError; its message begins with the flag as it was typed.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Names of flags that stood on the command line.
+/// Names of flags given on the command line.
 using GivenFlags = std::set<std::string, std::less<>>;
 
 /// The one of `values` whose name_of() is `text`.

@@ -33,12 +33,12 @@ class Histogram {
 
   void merge(const Histogram& other) noexcept;
 
-  /// What was recorded after `earlier`, which is this histogram as it was then. Its max() is that
-  /// of its last bucket: at most 1/64 too high.
+  /// The values recorded after `earlier`, an earlier copy of this histogram. Its max() is that of
+  /// its last bucket: at most 1/64 too high.
   [[nodiscard]] Histogram since(const Histogram& earlier) const;
 
-  /// For those who count by themselves: the bucket of a value, `count` more values in a bucket, and
-  /// that a value of `max` was among them.
+  /// For callers that count by themselves: the bucket of a value; adding `count` values to a
+  /// bucket; noting that `max` was among the values.
   [[nodiscard]] static std::size_t bucket_of(std::uint64_t value) noexcept;
   void add(std::size_t bucket, std::uint64_t count) noexcept {
     counts_[bucket] += count;

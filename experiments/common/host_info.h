@@ -1,5 +1,5 @@
-// Where a result was measured: processor, kernel, compiler, source revision, storage. Results that
-// do not say this cannot be compared later.
+// Where a result was measured: processor, kernel, compiler, source revision, storage. Without
+// these, results cannot be compared later.
 #pragma once
 
 #include <filesystem>

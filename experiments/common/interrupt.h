@@ -1,9 +1,8 @@
-// Ctrl-C as a question that is asked now and then, for programs that put things back before they
-// end.
+// Polling for Ctrl-C, for programs that clean up before they end.
 //
-// While an InterruptSignals lives, SIGINT and SIGTERM wait in the kernel until arrived() asks for
-// them: nothing is interrupted, and no state is needed that a signal handler may touch. Made before
-// any other thread, which inherit it.
+// While an InterruptSignals exists, SIGINT and SIGTERM stay pending in the kernel until arrived()
+// takes them: no system call is interrupted, and no state need be safe for signal handlers.
+// Construct it before any other thread starts: threads inherit the mask.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -12,7 +11,7 @@
 
 namespace palimpsest::experiments {
 
-/// Thrown by whoever finds that the process was asked to stop; bench_main() knows it.
+/// Thrown by code that finds that the process was asked to stop; bench_main() catches it.
 class Interrupted : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
@@ -25,7 +24,7 @@ class InterruptSignals {
   InterruptSignals(const InterruptSignals&) = delete;
   InterruptSignals& operator=(const InterruptSignals&) = delete;
 
-  /// Whether one has come since the last call.
+  /// Whether a signal has arrived since the last call.
   [[nodiscard]] bool arrived() noexcept;
 
  private:

@@ -1,10 +1,8 @@
-// A histogram that its thread records into while another looks at it: what intervals of a run are
-// made of.
+// A histogram that one thread records into while another reads it; used for the intervals of a run.
 //
-// The buckets of Histogram as counters that only grow. Whoever looks copies them and subtracts what
-// was there before (Histogram::since), so that recording is two loads and two stores and nobody
-// waits.
-// Thread-safety: one thread records; any thread may look, and sees each value once, now or later.
+// The buckets of Histogram as counters that only grow. A reader copies them and subtracts its
+// earlier copy (Histogram::since), so recording is two loads and two stores, and no thread waits.
+// Thread-safety: one thread records; any thread may read, and sees each value once, now or later.
 #pragma once
 
 #include <array>
@@ -25,7 +23,7 @@ class LiveHistogram {
     }
   }
 
-  /// Adds what has been recorded so far.
+  /// Adds the values recorded so far.
   void add_to(Histogram& histogram) const noexcept {
     for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
       histogram.add(bucket, counts_[bucket].load(std::memory_order_relaxed));

@@ -1,4 +1,4 @@
-"""What is said of a run of a transactional workload, from its JSON (experiments/oltp/README.md)."""
+"""The measures of a run of a transactional workload, from its JSON (experiments/oltp/README.md)."""
 
 MB = 1e6
 MIB = 1 << 20
@@ -84,5 +84,5 @@ NAMES = tuple(name for name, _, _ in ALL)
 
 
 def measures_of(result):
-    """All of them by name; None where a run cannot say."""
+    """All of them by name; None where a run does not have one."""
     return {name: value(result) for name, _, value in ALL}

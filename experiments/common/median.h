@@ -1,4 +1,4 @@
-// The middle of some values.
+// The median of some values.
 //
 // Thread-safety: a pure function.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace palimpsest::experiments {
 
-/// The mean of the two in the middle, if there are two; 0 of none.
+/// For an even number the mean of the two middle values; 0 for none.
 [[nodiscard]] inline double median_of(std::vector<double> values) {
   if (values.empty()) {
     return 0.0;

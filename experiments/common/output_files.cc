@@ -50,7 +50,7 @@ struct Places {
                                std::generic_category().message(error)));
 }
 
-/// The way write_file() goes, but for the last step.
+/// As write_file() does, without the last step.
 void try_to_make(const Places& places) {
   const std::string& name = places.output.name;
   if (fs::is_other(name)) {

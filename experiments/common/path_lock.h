@@ -1,10 +1,10 @@
-// A directory that one process has for itself: a driver's --path, from before it is looked at until
-// the driver ends. Without it a second driver would take a load under way for one that did not end,
-// and remove what the first has made.
+// Locks a directory for one process: a driver's --path, from before it is read until the driver
+// ends. Without the lock a second driver would take a running load for an aborted one, and remove
+// its files.
 //
 // flock(2) on the directory itself: no file is left in it, and the lock goes with the process,
 // however it ends.
-// Failure: UsageError if another has it or it is no directory; std::system_error.
+// Failure: UsageError if another process has it or it is no directory; std::system_error.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace palimpsest::experiments {
 
 class PathLock {
  public:
-  /// Makes the directory if it is not there.
+  /// Creates the directory if it is missing.
   explicit PathLock(const std::filesystem::path& path);
   ~PathLock();
   PathLock(const PathLock&) = delete;

@@ -1,8 +1,8 @@
-// A thread that calls a function again and again: what flushes a peer's log every few milliseconds,
-// or checkpoints it, where the engine has no thread of its own for that.
+// A thread that calls a function periodically: it flushes a peer's log every few milliseconds, or
+// checkpoints it, if the engine has no thread of its own for that.
 //
-// Thread-safety: one owner. Failure: what the function throws ends the thread and is thrown by
-// stop().
+// Thread-safety: one owner. Failure: an exception of the function ends the thread; stop() rethrows
+// it.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,8 @@ namespace palimpsest::experiments {
 
 class PeriodicTask {
  public:
-  /// Calls `task` `every` so often, counted from the end of one call to the beginning of the next.
+  /// Calls `task` with a pause of `every` between the end of one call and the beginning of the
+  /// next.
   PeriodicTask(std::chrono::milliseconds every, std::function<void()> task);
   /// Ends the thread; an error that stop() has not thrown is dropped.
   ~PeriodicTask();
@@ -36,7 +37,7 @@ class PeriodicTask {
   std::condition_variable changed_;
   bool stopping_ = false;
   std::exception_ptr error_;  ///< written by the thread, read after it has ended
-  std::thread thread_;        ///< last: the others are there when it starts
+  std::thread thread_;        ///< last: it uses the other members
 };
 
 }  // namespace palimpsest::experiments

@@ -30,7 +30,7 @@ class Permutation {
     check(size >= 1, "a permutation has at least one element");
   }
 
-  /// The element that stands at position `index`, index < size.
+  /// The element at position `index`, index < size.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t index) const noexcept {
     do {
       index = round(index);

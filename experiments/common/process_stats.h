@@ -1,4 +1,4 @@
-// What the operating system counts for this process: memory and block I/O. The same yardstick for
+// The operating system's counters for this process: memory and block I/O. The same measure for
 // every engine, whatever the engine itself counts.
 #pragma once
 
@@ -14,11 +14,10 @@ struct ProcessStats {
   std::uint64_t write_bytes = 0;          ///< sent, or made dirty in the page cache
 };
 
-/// Reads /proc/self. Fields the kernel does not offer stay 0.
+/// Reads /proc/self. Fields that the kernel does not have stay 0.
 [[nodiscard]] ProcessStats read_process_stats();
 
-/// Bytes of disk that the files below `directory` occupy: allocated blocks, so that sparse files
-/// count for what they hold.
+/// Bytes of disk that the files below `directory` occupy: allocated blocks, so holes do not count.
 [[nodiscard]] std::uint64_t occupied_bytes(const std::filesystem::path& directory);
 
 }  // namespace palimpsest::experiments

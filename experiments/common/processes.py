@@ -1,12 +1,11 @@
-"""Running the processes of a comparison, and saying why one failed."""
+"""Runs the processes of a comparison, and reports why one failed."""
 import signal
 import subprocess
 
 
 def run_process(command, timeout, cap=None, errors=None, grace_seconds=0):
-    """Runs a command to its end, capped if asked, and returns its standard output. However this
-    function is left, the process has ended; before it is killed it may have so many seconds to end by
-    itself."""
+    """Runs a command to its end, capped if asked, and returns its standard output. However this function ends,
+    the process has ended; before it is killed it may get so many seconds to end by itself."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors or subprocess.DEVNULL,
                                text=True, start_new_session=True,
                                preexec_fn=cap.enter if cap else None)

@@ -1,5 +1,5 @@
-// Progress for people: lines, and a bar that is redrawn where it stands, or printed once a second
-// if the output is no terminal.
+// Progress for people: lines, and a bar that is redrawn in place, or printed once a second if the
+// output is no terminal.
 //
 // Thread-safety: belongs to one thread.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace palimpsest::experiments {
 
-/// How far something is that has a known end.
+/// Progress of work with a known end.
 struct Progress {
   std::string_view what;  ///< "loading"
   std::string_view unit;  ///< "rows"
@@ -30,9 +30,9 @@ class ProgressDisplay {
   explicit ProgressDisplay(std::FILE* out);
 
   void line(std::string_view text);
-  /// To be called several times a second.
+  /// Call this several times a second.
   void bar(const Progress& progress);
-  /// The last bar, for good.
+  /// The final bar.
   void end_bar(const Progress& progress);
 
  private:

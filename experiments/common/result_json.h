@@ -1,4 +1,4 @@
-// What the results of all benchmarks share: latencies, where it was measured, files that are whole.
+// Code shared by the results of all benchmarks: latencies, the machine, complete files.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,12 +18,12 @@ namespace palimpsest::experiments {
 /// Adds cpu, kernel, compiler, commit and storage.
 void add_host(nlohmann::json& object, const HostInfo& host);
 
-/// Writes the text aside and renames it over `file`, so that no reader sees half a result. What is
-/// no file of its own, a device or a pipe, is written to, and stays. Throws std::runtime_error:
-/// what was there before is there still, and nothing is left aside.
+/// Writes the text to a temporary file and renames it to `file`, so that no reader sees half a
+/// result. Writes directly to a device or a pipe. Throws std::runtime_error: then `file` is
+/// unchanged, and no temporary file is left.
 void write_file(const std::string& file, const std::string& text);
 
-/// Where write_file() writes before it renames.
+/// The temporary file of write_file().
 [[nodiscard]] std::string aside_of(const std::string& file);
 
 }  // namespace palimpsest::experiments

@@ -1,4 +1,4 @@
-"""What several runs of the same thing come to."""
+"""Statistics of repeated runs."""
 import dataclasses
 import statistics
 
@@ -10,7 +10,7 @@ class Samples:
 
     @staticmethod
     def of(values):
-        """Those that are not None, or None if there are no others."""
+        """The values that are not None, as samples; None if there are none."""
         present = tuple(value for value in values if value is not None)
         return Samples(present) if present else None
 
@@ -28,7 +28,7 @@ class Samples:
 
     @property
     def spread(self):
-        """Half the range over the median; None where that means nothing, as of one run."""
+        """Half the range over the median; None where that has no meaning, as for one run."""
         if len(self.values) < 2 or not self.median:
             return None
         return (self.most - self.least) / 2 / self.median

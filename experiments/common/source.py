@@ -6,7 +6,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def commit_of_source():
-    """As the benchmarks' binaries say it (commit.cmake); "unknown" outside a repository."""
+    """As in the benchmarks' binaries (commit.cmake); "unknown" outside a repository."""
     try:
         done = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty", "--abbrev=12",
                                "--exclude=*"], capture_output=True, text=True, check=True)

@@ -25,7 +25,7 @@ WORKLOADS = {
     "refresh": (100, 100_000, 3_000),
 }
 DISK_BYTES = 8 << 30
-TIMEOUT_SECONDS = 600  # a run that takes longer is told as such
+TIMEOUT_SECONDS = 600  # a longer run is reported as such
 
 
 class Comparison:

@@ -1,4 +1,4 @@
-// Results of endurance runs, for people and as JSON.
+// Results of endurance runs, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,14 +1,13 @@
-// What an engine has to endure: the same work again and again on data that stays as small as it
-// was.
+// The workloads of the endurance test: the same work again and again on data that stays small.
 //
 // - queue: a record is put at the back and the first one is taken, in two transactions, so that the
-//   table stays as long as it was. The erased front must not be in the way of the next take.
-// - reader: a snapshot is opened, records are appended beside it, and at last the reader looks at
-//   all records of its snapshot. It must find those, however much was appended.
+//   table keeps its size. The erased front must not slow down the next take.
+// - reader: a snapshot is opened, records are appended beside it, and at last the reader reads all
+//   records of its snapshot. It must find them, however many records were appended.
 // - refresh: a small table is emptied and filled again, in one transaction.
 // A run is divided into ten parts. An engine that endures is as fast in the last part as in the
 // first, and needs no more memory and disk.
-// Failure: UsageError for a path that is in use; DamagedRecord where records are wrong.
+// Failure: UsageError for a path that is in use; DamagedRecord for wrong records.
 #pragma once
 
 #include <cstdint>
@@ -51,13 +50,13 @@ struct Part {
 
 struct Result {
   std::string description;
-  std::vector<Part> parts;  ///< those that were completed
+  std::vector<Part> parts;  ///< completed operations
   std::string failure;      ///< the engine's error that ended the run early; empty: none
   std::uint64_t disk_bytes_closed = 0;
 };
 
-/// Runs it in the directory, which is made, or is empty. An error of the engine's while it works
-/// ends the run and is part of the result.
+/// Runs the workload in the directory, which is empty or is created. An engine's error during the
+/// work ends the run and is part of the result.
 [[nodiscard]] Result run(const Options& options, const engines::OrderedEngineEntry& engine);
 
 }  // namespace palimpsest::experiments::endurance

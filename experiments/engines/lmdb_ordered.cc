@@ -1,8 +1,8 @@
-// LMDB: one writer; readers see the pages of their snapshot, which no writer uses again meanwhile.
+// LMDB: one writer; readers see the pages of their snapshot, which writers do not reuse meanwhile.
 //
 // Settings, from the comments of lmdb.h: MDB_NOSYNC, with which a commit does not wait for the
 // disk; MDB_NOTLS, so that a reader belongs to its object and not to its thread. The map is larger
-// than any file here: LMDB has no cache of its own, and `memory_bytes` means nothing to it.
+// than any file here: LMDB has no cache of its own, and ignores `memory_bytes`.
 #include <lmdb.h>
 
 #include <utility>
@@ -40,7 +40,7 @@ class Scope {
   MDB_txn* transaction_ = nullptr;
 };
 
-/// Is gone before its transaction.
+/// Destroyed before its transaction.
 class Position {
  public:
   Position(const Scope& in, MDB_dbi table) {

@@ -1,10 +1,11 @@
 // Ordered records with transactions, as any embedded engine offers them: the seam between a
 // workload and the engines that it runs on. Each engine has one adapter.
 //
-// Records are numbers with a value of bytes. All commits are asynchronous: no adapter waits for the
-// disk, each writes its log as it does by default. A session has at most one transaction open.
+// A record is a number with a value of bytes. All commits are asynchronous: no adapter waits for
+// the disk; each engine writes its log by its own defaults. A session has at most one transaction
+// open.
 // Thread-safety: an engine, any thread; a session or a reader, one thread at a time. Sessions and
-// readers are gone before their engine.
+// readers are destroyed before their engine.
 // Failure: std::exception with the engine's own message; the transaction is rolled back when the
 // session is destroyed.
 #pragma once
@@ -30,13 +31,13 @@ class OrderedSession {
 
   virtual void begin() = 0;
   virtual void commit() = 0;
-  /// Inserts a record. Its key is not there.
+  /// Inserts a record; its key is absent.
   virtual void insert(std::uint64_t key, ByteView value) = 0;
   /// Erases the record with the smallest key and returns the key; nothing if there is no record.
   /// Walks with the engine's cursor or iterator.
   [[nodiscard]] virtual std::optional<std::uint64_t> take_first() = 0;
   /// Replaces all records by those with the keys [0, records), in a transaction of its own, by the
-  /// means that the engine has for many records at a time.
+  /// engine's calls for many records.
   virtual void replace_all(std::uint64_t records, ByteView value) = 0;
 };
 
@@ -48,7 +49,7 @@ class OrderedReader {
   OrderedReader(const OrderedReader&) = delete;
   OrderedReader& operator=(const OrderedReader&) = delete;
 
-  /// The number of records, by looking at each of them.
+  /// The number of records, by reading each of them.
   [[nodiscard]] virtual std::uint64_t count() = 0;
 };
 
@@ -61,7 +62,7 @@ class OrderedEngine {
 
   [[nodiscard]] virtual std::unique_ptr<OrderedSession> open_session() = 0;
   [[nodiscard]] virtual std::unique_ptr<OrderedReader> open_reader() = 0;
-  /// How it is set up, in the engine's own terms.
+  /// Its configuration, in the engine's own terms.
   [[nodiscard]] virtual std::string description() const = 0;
   virtual void close() = 0;
 };

@@ -54,7 +54,7 @@ class Connection {
   sqlite3* handle_ = nullptr;
 };
 
-/// A prepared statement. Is gone before its connection.
+/// A prepared statement. Destroyed before its connection.
 class Statement {
  public:
   Statement(const Connection& connection, const char* text) : connection_(connection) {

@@ -1,5 +1,5 @@
-// What a table of lines holds, as sums that every engine can be asked for: the same before a load,
-// from the rows that were made, and after it, from the rows that are there.
+// The contents of a table of lines, as sums that every engine can compute: before a load from the
+// generated rows, and after it from the stored ones; both must be equal.
 //
 // Thread-safety: plain values.
 #pragma once

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
 
-/// A file that is removed unless it has been kept.
+/// A file that is removed unless keep() was called.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path)

@@ -1,9 +1,9 @@
-// TPC-H's lineitem as a CSV file (RFC 4180, no header), in the order of its keys or in none.
+// TPC-H's lineitem as a CSV file (RFC 4180, no header), in the order of its keys or shuffled.
 //
 // All lines are made in memory: shuffled ones come from everywhere in the file. A field has quotes
 // only if it needs them, which some comments do.
-// Thread-safety: belongs to one thread. Failure: std::bad_alloc; std::system_error for what cannot
-//                be written, after which the file is gone.
+// Thread-safety: belongs to one thread. Failure: std::bad_alloc; std::system_error if the file
+//                cannot be written; it is removed then.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class LineOrder : std::uint8_t { sorted = 1, shuffled };
 
 [[nodiscard]] std::string_view name_of(LineOrder order) noexcept;
 
-/// Appends what stands on a line of a .tbl file as a line of a CSV file.
+/// Appends the fields of a line of a .tbl file as a line of a CSV file.
 void append_csv(std::string_view tbl_line, std::string& into);
 
 class CsvLines {
@@ -31,7 +31,7 @@ class CsvLines {
 
   [[nodiscard]] const Content& content() const noexcept { return content_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return text_.size(); }
-  /// Makes the file, which must not be there.
+  /// Creates the file, which must not exist.
   void write(const std::filesystem::path& file, LineOrder order) const;
 
  private:

@@ -4,11 +4,11 @@
 // - sorted: MDB_APPEND, "allows fast bulk loading when keys are already known to be in the correct
 //   order".
 // - shuffled: mdb_put.
-// - MDB_NOSYNC, and mdb_env_sync at the end: nothing is durable before, which is the same to who
-//   would begin again after a crash.
+// - MDB_NOSYNC, and mdb_env_sync at the end: nothing is durable before, which does not matter,
+//   since a load begins again after a crash.
 // - A transaction keeps the pages that it has changed in memory: it commits when they may have
-//   taken half of what is allowed. Shuffled rows are counted as a page each.
-// Memory: resident is also what of the file is mapped.
+//   taken half of the allowed memory. Shuffled rows are counted as a page each.
+// Memory: resident memory includes mapped pages of the file.
 #include <lmdb.h>
 
 #include <utility>

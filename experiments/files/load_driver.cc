@@ -52,7 +52,7 @@ class LineCoder : public load::RowCoder {
   StoredLine line_;
 };
 
-/// Puts the rows of the file into the engine; returns what they come to.
+/// Puts the rows of the file into the engine; returns their sums.
 Content put_rows(const std::filesystem::path& input, LoadEngine& engine) {
   const TableSchema table = tpch::schema_of(tpch::TableId::lineitem);
   const load::Dialect dialect = load::Dialect::of(load::Format::csv);

@@ -1,14 +1,13 @@
 // One run of csv_load_peers: a CSV file of lineitem into an empty store, the same code for every
 // engine.
 //
-// The file is read and parsed by Palimpsest's own loader (tools/load), by as many threads as
-// `palimpsest load` does it with, and they make keys and values of its rows; one thread puts these
-// into the engine. So engines differ in nothing but what they do with rows.
-// Measured from before the file is opened until all rows survive any crash; then, told separately,
-// until the engine has put them in order and is closed. Verified: the engine is opened again, its
-// keys must ascend, and its content must be that of the file.
-// Failure: UsageError for a path that does not fit; DamagedRecord for rows that are not as they
-//          should be; Error; the engine's errors.
+// Palimpsest's own loader (tools/load) reads and parses the file, with as many threads as
+// `palimpsest load` uses, and these make keys and values of its rows; one thread puts them into the
+// engine. So engines differ only in how they store rows.
+// Measured from before the file is opened until all rows survive any crash; then, reported
+// separately, until the engine has put them in order and is closed. Verified: the engine is opened
+// again, its keys must ascend, and its content must be that of the file.
+// Failure: UsageError for a wrong path; DamagedRecord for wrong rows; Error; the engine's errors.
 #pragma once
 
 #include <cstdint>

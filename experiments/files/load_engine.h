@@ -1,8 +1,8 @@
-// What csv_load_peers needs from an engine: rows as keys and values come into an empty store, in
-// the order of their keys or in none, by the means that the engine has for much at a time.
+// The interface that csv_load_peers needs from an engine: it puts rows, as keys and values, into an
+// empty store, in the order of their keys or shuffled, by the engine's calls for bulk loads.
 //
 // Thread-safety: one thread. Failure: std::exception with the engine's own message; also for rows
-// that were to come in order and do not.
+// that should come in order and do not.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,13 @@ class LoadEngine {
   LoadEngine& operator=(const LoadEngine&) = delete;
 
   virtual void put(ByteView key, ByteView value) = 0;
-  /// Behind the last row: all of them survive any crash.
+  /// After the last row: makes all rows survive any crash.
   virtual void make_durable() = 0;
-  /// What is left to be done until rows are read at their ordinary price.
+  /// The remaining work, after which reads cost what they ordinarily do.
   virtual void settle() = 0;
   /// All rows, in the order of their keys.
   virtual void for_each(FunctionRef<void(ByteView key, ByteView value)> seen) = 0;
-  /// How it is done, in the engine's own terms.
+  /// The method, in the engine's own terms.
   [[nodiscard]] virtual std::string description() const = 0;
   virtual void close() = 0;
 };

@@ -1,5 +1,5 @@
-// RocksDB: files of sorted rows that are taken over as they are; of shuffled rows, batches into an
-// engine that is prepared for bulk loading.
+// RocksDB: for sorted rows, files that are ingested as they are; for shuffled rows, batches into an
+// engine prepared for bulk loading.
 //
 // Settings, from the RocksDB wiki ("Creating and Ingesting SST files", "RocksDB FAQ: What's the
 // fastest way to load data into RocksDB?") and the comments of options.h:
@@ -8,7 +8,7 @@
 // - shuffled: there is no external sort. As the FAQ says: PrepareForBulkLoad, a memtable that is a
 //   vector, large batches of one thread, no log; Flush makes all durable. Files overlap then, and
 //   CompactRange puts them in order, which is settle().
-// - PrepareForBulkLoad allows six memtables: three quarters of the memory are theirs.
+// - PrepareForBulkLoad allows six memtables: they get three quarters of the memory.
 // - Blocks and filters as in experiments/kv_bench/rocksdb_engine.cc, which names its sources. No
 //   compression.
 #include <fmt/format.h>

@@ -43,7 +43,7 @@ void append_column(const Value& value, std::string& into) {
   }
 }
 
-/// Takes a value apart from its beginning.
+/// Reads the fields of a value from its beginning.
 class LineReader {
  public:
   explicit LineReader(ByteView bytes) noexcept : rest_(bytes) {}

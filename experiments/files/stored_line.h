@@ -5,8 +5,8 @@
 //   value  the other columns in their order, little-endian: integers and dates in 4 bytes, decimals
 //          as cents in 8, texts with their length in front, in 1
 //
-// So a row takes what its fields need, as it does in Palimpsest.
-// Thread-safety: belongs to one thread. Failure: DamagedRecord for bytes that are no line.
+// So a row takes only the bytes that its fields need, as it does in Palimpsest.
+// Thread-safety: belongs to one thread. Failure: DamagedRecord for invalid bytes.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace palimpsest::experiments::files {
 
-/// A line as it is stored; used again for the next one.
+/// A line as it is stored; reused for the next one.
 class StoredLine {
  public:
   /// A row by the values of all its columns.
@@ -34,7 +34,7 @@ class StoredLine {
   std::string value_;
 };
 
-/// Adds a line that is stored, or a row that will be.
+/// Adds a stored line, or a row that will be stored.
 void see(Content& content, ByteView key, ByteView value);
 void see(Content& content, std::span<const Value> row);
 

@@ -106,7 +106,7 @@ class WiredTigerLoad final : public LoadEngine {
   const bool sorted_;
   WT_CONNECTION* connection_ = nullptr;
   WT_SESSION* session_ = nullptr;  ///< ends with its connection
-  WT_CURSOR* cursor_ = nullptr;    ///< that rows are put by, if one has been
+  WT_CURSOR* cursor_ = nullptr;    ///< inserts rows; null before the first one
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ using SteadyClock = std::chrono::steady_clock;
 [[noreturn]] void work_as_child(pid_t parent, int pipe, FunctionRef<void(const LastWords&)> work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) {
-    ::_exit(EXIT_FAILURE);  // it has gone before it could be watched
+    ::_exit(EXIT_FAILURE);  // it ended before it could be watched
   }
   try {
     work([pipe](std::string_view words) { say_and_end(pipe, words); });
@@ -80,7 +80,7 @@ Waited wait(int pipe, std::chrono::microseconds time) {
   }
 }
 
-/// Until nobody can write any more.
+/// Reads until no process can write any more.
 std::string read_all(int pipe) {
   std::string text;
   std::array<char, 4096> part{};
@@ -112,7 +112,7 @@ void run_until_killed(std::chrono::microseconds until_kill,
     refuse("no process can be started");
   }
   const Waited waited = wait(pipe[0], until_kill);
-  // Who speaks is about to end; a child that writes more than the pipe holds waits for the reader.
+  // A child that writes is about to end; one that writes more than the pipe holds waits for us.
   std::string words = waited == Waited::child_speaks ? read_all(pipe[0]) : "";
   ::kill(child, SIGKILL);
   int status = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array kTypes{EventType::invoke, EventType::ok, EventType::fail, EventType::info};
 
-/// How the two languages spell the same.
+/// The spelling of the two formats.
 struct Spelling {
   std::string_view read;
   std::string_view append;
@@ -78,7 +78,7 @@ void add_operations(std::string& text, const std::vector<Operation>& operations,
   text += ']';
 }
 
-/// Reads a line from its beginning; each function says whether what it wants is there.
+/// Reads a line from its beginning; each function returns whether it found what it expects.
 class Parser {
  public:
   explicit Parser(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -235,7 +235,7 @@ constexpr std::array kFields{
           }},
 };
 
-/// Parses one, which is not among those that are there already.
+/// Parses a field that has not occurred yet.
 void parse_field(Parser& parser, Event& event, std::array<bool, kFields.size()>& there) {
   std::string_view name;
   if (!parser.text(name) || !parser.take(':')) {

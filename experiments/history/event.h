@@ -1,10 +1,10 @@
-// What a history consists of: transactions that begin, and how each came out.
+// The events of a history: each transaction's beginning and its outcome.
 //
 // One line of JSON for each event, or the same as a map of EDN, which Elle reads:
 //   {"type":"ok","process":3,"index":17,"time":1234,"value":[["r",5,[1,2]],["append",5,3]]}
 //   {:type :ok, :process 3, :index 17, :time 1234, :value [[:r 5 [1 2]] [:append 5 3]]}
-// A list that is empty, or whose row is absent, is [] or null. What a read has found is known of
-// events `ok` only. A register's operations are ["w",5,1] and ["r",5,1], or null.
+// A list that is empty, or whose row is absent, is [] or null. The result of a read is known only
+// in events `ok`. A register's operations are ["w",5,1] and ["r",5,1], or null.
 // Thread-safety: plain values. Failure: MalformedEvent.
 #pragma once
 
@@ -21,7 +21,7 @@ enum class EventType : std::uint8_t {
   invoke = 1,  ///< it begins
   ok,          ///< it has committed
   fail,        ///< it has certainly not
-  info,        ///< nobody knows
+  info,        ///< its outcome is unknown
 };
 
 enum class OperationKind : std::uint8_t {
@@ -39,7 +39,7 @@ struct Operation {
   OperationKind kind = OperationKind::read_list;
   bool known = false;  ///< of a read: what it has found
   std::int64_t key = 0;
-  std::vector<std::int64_t> values{};  ///< what is written, or has been found
+  std::vector<std::int64_t> values{};  ///< the values written or read
 };
 
 struct Event {

@@ -59,7 +59,7 @@ bool is_whole(const Item& item, const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-/// Rows that a step has found.
+/// The rows that a step has found.
 class Items::Found {
  public:
   void add(const Item& item) {
@@ -110,7 +110,7 @@ void Items::change(Item& item, std::int64_t value) const {
   std::string bytes(sizeof value, '\0');
   std::memcpy(bytes.data(), &value, sizeof value);
   if (item.values.ends_with(bytes)) {
-    return;  // an edit is called again on what it has made
+    return;  // an edit may be called again on its own result
   }
   item.values = mode_ == Mode::list_append ? item.values + bytes : bytes;
   item.rank = static_cast<std::int32_t>(value % kRanks);
@@ -140,7 +140,7 @@ Outcome Items::insert_or_change(Transaction& transaction, std::int64_t key,
     change(item, value);
     outcome = table_.insert(transaction, item);
     if (outcome.kind() != OutcomeKind::exists) {
-      return outcome;  // else another one has inserted it in between
+      return outcome;  // else another transaction has inserted it meanwhile
     }
   }
   return outcome;

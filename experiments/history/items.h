@@ -2,7 +2,7 @@
 //
 // Its primary key scatters keys that are in use together over the pages; an index orders groups of
 // keys by a rank, which changes with each write, so that index entries move all the time. The rest
-// of a row follows from what was written last, so that rows that are mixed up are noticed.
+// of a row follows from the value written last, so that mixed-up rows are noticed.
 // Thread-safety: all functions. Failure: as palimpsest/table.h; WrongRow.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace palimpsest::experiments::history {
 
-/// A row that nobody has written so, or that is there twice.
+/// A row with contents that were never written, or that was found twice.
 class WrongRow : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -36,12 +36,12 @@ struct Item {
 
 class Items {
  public:
-  /// Makes the table if there is none.
+  /// Creates the table if it is missing.
   Items(Database& database, Mode mode);
 
-  /// Done, or what is in the way.
+  /// Done, or the obstacle.
   [[nodiscard]] Outcome write(Transaction& transaction, const Step& step) const;
-  /// What is found, for each key of the step in turn.
+  /// The result, for each key of the step in order.
   void read(const Transaction& transaction, const Step& step,
             std::vector<Operation>& operations) const;
 

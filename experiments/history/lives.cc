@@ -33,7 +33,7 @@ Database open_database(const LivesOptions& options) {
   }
 }
 
-/// Works until it is killed, or has something to say.
+/// Works until it is killed, or has an error to report.
 void live_until_killed(LivesOptions options, const Continuation& continuation,
                        const LastWords& say) {
   options.workload.on_wrong = say;

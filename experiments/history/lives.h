@@ -1,10 +1,11 @@
-// A process that works on a database and is killed, again and again; its history goes on.
+// Processes that work on one database, one after the other; each is killed, and the history
+// continues.
 //
 // Each life is a process of its own, which opens the database, recovers it, and runs the workload
-// until it is killed (SIGKILL) at a random moment; the last one ends well and reads everything.
+// until it is killed (SIGKILL) at a random moment; the last one ends normally and reads everything.
 // Commits are synchronous, or acknowledged ones would be lost.
-// Failure: std::runtime_error if a life ends in another way, or has seen what it must not: it ends
-// then at once, and no later one follows. Interrupted as run_until_killed().
+// Failure: std::runtime_error if a life ends in another way, or has seen a wrong state: it ends at
+// once, and none follows. Interrupted as run_until_killed().
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,10 @@ struct LivesOptions {
   std::uint32_t crashes = 0;
 };
 
-/// Returns what there was to say, for people.
+/// Returns a summary for people.
 [[nodiscard]] std::string run_lives(const LivesOptions& options);
 
-/// One life that ends well: opens, works, reads everything, closes.
+/// One life that ends normally: opens, works, reads everything, closes.
 [[nodiscard]] Tally live(const LivesOptions& options, Recorder& recorder,
                          const Continuation& continuation);
 

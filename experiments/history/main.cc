@@ -54,7 +54,7 @@ std::uint64_t number(const char* flag, std::int64_t value, std::int64_t min, std
   return static_cast<std::uint64_t>(in_range(flag, value, min, max));
 }
 
-/// The file that the path leads to, also if there is none yet.
+/// The file that the path leads to, even if it does not exist yet.
 fs::path target_of(fs::path path) {
   constexpr int kLinksMax = 40;
   for (int i = 0; i < kLinksMax && fs::is_symlink(path); ++i) {
@@ -68,7 +68,7 @@ bool is_same_file(const fs::path& one, const fs::path& other) {
   return one == other || (fs::exists(one) && fs::exists(other) && fs::equivalent(one, other));
 }
 
-/// Whether it is the other one, or somewhere in it.
+/// Whether it is the other path, or inside it.
 bool is_within(const fs::path& inner, const fs::path& outer) {
   const auto [at_inner, at_outer] = std::ranges::mismatch(inner, outer);
   return at_outer == outer.end();
@@ -85,7 +85,7 @@ void check_output(const char* flag, const std::string& file) {
   }
 }
 
-/// Nothing that is written is written over.
+/// Refuses outputs that would overwrite an existing database, or each other.
 void check_paths() {
   if (FLAGS_path.empty() || FLAGS_jsonl.empty()) {
     throw UsageError("--path and --jsonl are needed");

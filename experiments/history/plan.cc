@@ -6,11 +6,11 @@
 namespace palimpsest::experiments::history {
 namespace {
 
-/// Most of a transaction.
+/// Maximum of a transaction.
 constexpr std::uint64_t kStepsMax = 8;
 constexpr std::uint64_t kBulkStepsMax = 24;
 constexpr std::int64_t kNeighboursMax = 4;
-/// Before one of so many steps others may do thousands of transactions: a snapshot grows old.
+/// One in so many steps pauses for thousands of other transactions: a snapshot grows old.
 constexpr std::uint64_t kLongPause = 10'000;
 /// One of so many keys is hot.
 constexpr std::uint64_t kHotShare = 8;
@@ -74,7 +74,7 @@ std::size_t ActiveKeys::draw(Random& random) const noexcept {
 
 std::int64_t ActiveKeys::to_read(Random& random) const noexcept {
   const std::int64_t key = slots_[draw(random)].key.load();
-  // Now and then one that rests.
+  // Now and then a resting key.
   return random.one_in(20)
              ? static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(next_key_.load())))
              : key;

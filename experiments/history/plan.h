@@ -1,5 +1,4 @@
-// What transactions are going to do, drawn at random: which keys, how they are reached, how it
-// ends.
+// Plans of transactions, drawn at random: keys, access paths, and how each transaction ends.
 //
 // Few keys are in use at a time. A key that has been written often enough is replaced by a new one
 // and rests, so that lists stay short and the table grows; some reads pass resting keys.
@@ -33,7 +32,7 @@ enum class StepKind : std::uint8_t {
   backward_cursor,
   index,          ///< a group by the index
   write,          ///< appends, or writes
-  rewrite_whole,  ///< the same; then erases the row and inserts it again
+  rewrite_whole,  ///< appends; then erases the row and inserts it again
 };
 
 [[nodiscard]] constexpr bool is_write(StepKind kind) noexcept {
@@ -44,22 +43,22 @@ struct Step {
   StepKind kind = StepKind::get;
   std::vector<std::int64_t> keys{};  ///< ascending
   std::int64_t value = 0;            ///< that is written
-  std::uint32_t pause_us = 0;        ///< before it; 1: only lets others run
+  std::uint32_t pause_us = 0;        ///< before the step; 1: only yields
 };
 
 struct Plan {
   bool read_only = false;
   bool rolls_back = false;
-  /// A bulk transaction; its first step writes, so that what it reads is of one state at any level.
+  /// A bulk transaction; its first step writes, so that its reads are of one state at any level.
   bool is_bulk = false;
   bool is_bulk_at_level = false;  ///< of the workload; else at the one that bulks have
   std::vector<Step> steps{};
 };
 
-/// What a plan is going to do, as an event says it.
+/// The plan's operations, as an event lists them.
 [[nodiscard]] std::vector<Operation> operations_of(const Plan& plan, Mode mode);
 
-/// Keys in use, and numbers for what is written.
+/// Keys in use, and numbers for written values.
 class ActiveKeys {
  public:
   /// `count` keys at a time: those below `next_key` first, if there are any.

@@ -1,8 +1,8 @@
-// A history while it is made: a file of lines of JSON, each written before the call returns.
+// Records a history: a file of lines of JSON, each written before the call returns.
 //
-// A line is handed to the operating system at once, so that a process that is killed leaves all
-// that it has said. What it has left is continued by resume(): a line cut short is dropped, and
-// whoever had begun and not ended gets an `info`.
+// A line is handed to the operating system at once, so a killed process leaves all its lines.
+// resume() continues such a file: it drops an incomplete line, and adds an `info` for each
+// transaction that had begun and not ended.
 // Numbers of processes are never used again.
 // Thread-safety: all functions. Failure: std::runtime_error, naming the file.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace palimpsest::experiments::history {
 
-/// What a history is to be continued with.
+/// The state from which a history continues.
 struct Continuation {
   std::uint64_t index = 0;    ///< of the next event
   std::int64_t process = 0;   ///< the next that no event has
@@ -30,9 +30,9 @@ struct Continuation {
 
 class Recorder {
  public:
-  /// Makes a file; there may be one.
+  /// Creates a file, replacing an existing one.
   explicit Recorder(const std::string& file);
-  /// Goes on with a file that resume() has looked at.
+  /// Continues a file that resume() has repaired.
   Recorder(const std::string& file, const Continuation& from);
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -52,7 +52,7 @@ class Recorder {
   Continuation next_;  // guarded by mutex_
 };
 
-/// Mends the file of a process that is gone, and says how to go on.
+/// Repairs the file of a process that has ended, and returns the state to continue from.
 [[nodiscard]] Continuation resume(const std::string& file);
 
 /// Writes the same history as EDN.

@@ -26,7 +26,7 @@ struct End {
   bool is_wrong = false;
 };
 
-/// Whether an error says that the transaction is rolled back and has not happened.
+/// Whether an error means that the transaction is rolled back.
 bool is_expected(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::conflict:
@@ -66,7 +66,7 @@ class Worker {
         items_(items),
         process_(recorder.new_process()) {}
 
-  /// Whether it makes sense to go on.
+  /// Whether the thread should continue.
   bool run(const Plan& plan) {
     recorder_.record(EventType::invoke, process_, operations_of(plan, options_.mode));
     found_.clear();
@@ -82,7 +82,7 @@ class Worker {
   [[nodiscard]] const Tally& tally() const noexcept { return tally_; }
 
  private:
-  /// `sure`: until commit() was called, whatever happens, nothing has.
+  /// `sure`: commit() was not called yet, so the transaction cannot have committed.
   End attempt(const Plan& plan) {
     bool sure = true;
     try {

@@ -1,8 +1,7 @@
 // Runs random transactions on a database from several threads, and records them.
 //
-// A transaction in conflict is rolled back and is not tried again: the next one is another.
-// Failure: std::exception of the recorder; what the engine throws and should not is in
-// Tally::wrong.
+// A transaction in conflict is rolled back and is not retried. Failure: std::exception of the
+// recorder; unexpected errors of the engine are in Tally::wrong.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +24,21 @@ struct WorkloadOptions {
   std::uint64_t keys = 40;         ///< in use at a time
   std::uint32_t writes_max = 8;    ///< of a key, more or less
   std::uint32_t bulk_percent = 0;  ///< of transactions: bulks, which have the table to themselves
-  double seconds = 1;              ///< whatever ends first
+  double seconds = 1;              ///< whichever ends first
   std::uint64_t transactions = ~std::uint64_t{0};
   std::uint64_t seed = 1;
-  /// Told at once, by any of the threads, what is in Tally::wrong or has ended a thread.
+  /// Called at once, by any of the threads, with a text of Tally::wrong or a thread's error.
   std::function<void(const std::string&)> on_wrong{};
 };
 
-/// How transactions came out.
+/// Outcomes of transactions.
 struct Tally {
   std::uint64_t ok = 0;
   std::uint64_t bulks = 0;                        ///< of those
   std::uint64_t rolled_back = 0;                  ///< on purpose
   std::map<std::string, std::uint64_t> failed{};  ///< by the reason
   std::uint64_t unknown = 0;
-  std::vector<std::string> wrong{};  ///< what must not be; a few of them
+  std::vector<std::string> wrong{};  ///< errors found; the first few
   std::int64_t next_key = 0;         ///< above all keys
 
   [[nodiscard]] std::uint64_t total() const;

@@ -1,7 +1,7 @@
 """Turns callgrind_annotate's list of functions into instructions per operation.
 
-usage: callgrind_table.py FUNCTIONS RESULT: the list, and kv_bench's JSON, which says how many
-operations there were (to within one).
+usage: callgrind_table.py FUNCTIONS RESULT: the list, and kv_bench's JSON, which has the number of operations
+(to within one).
 """
 import json
 import os

@@ -47,7 +47,7 @@ class Comparison:
     # Before anything is run
 
     def check(self):
-        """Says what will happen and whether it can; leaves out what cannot."""
+        """Prints the plan; leaves out the runs that are impossible here."""
         for binary in {self.binary(engine) for engine in self.engines}:
             if not os.access(binary, os.X_OK):
                 raise Failure(f"{binary} is not there; build it with PALIMPSEST_BENCH_PEERS=ON")
@@ -180,7 +180,7 @@ class Comparison:
         return os.path.join(self.results_directory, name)
 
     def log(self, stem):
-        """A file for what a process says on standard error."""
+        """A file for the standard error of a process."""
         return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
 
     def finish(self):

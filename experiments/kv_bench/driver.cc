@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
 constexpr double kMib = 1024.0 * 1024.0;
-/// How often counters and resident memory are looked at.
+/// How often counters and resident memory are sampled.
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::chrono::seconds kLineEvery{1};
 
@@ -47,7 +47,7 @@ struct PhasePlan {
   std::uint32_t number;  ///< within the run
   SessionUse use;
   std::uint32_t workers;
-  double seconds;  ///< infinite: when all workers have done their share
+  double seconds;  ///< infinite: until all workers have done their share
   void (*work)(KvSession&, const WorkerContext&, WorkerState&);
 };
 
@@ -71,7 +71,7 @@ class Phase {
     }
   }
 
-  /// Runs the workers to their end; throws the first error any of them met.
+  /// Runs the workers to their end; throws the first error of any of them.
   [[nodiscard]] PhaseResult run() {
     std::vector<std::jthread> threads;
     threads.reserve(plan_.workers);
@@ -79,7 +79,7 @@ class Phase {
       for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) {
         threads.emplace_back([this, worker] { run_worker(worker); });
       }
-    } catch (...) {  // the system refuses more threads: end those that wait for the others
+    } catch (...) {  // the system refuses more threads: end those already waiting
       fail(std::current_exception());
       const auto missing = plan_.workers - static_cast<std::uint32_t>(threads.size());
       ready_.count_down(missing);
@@ -343,8 +343,8 @@ class Run {
   const EngineEntry& entry_;
   const ProgressLine& progress_;
   RecordChooser chooser_;
-  std::vector<WorkerState> states_;  ///< made before the engine: not to be counted as its memory
-  std::optional<PathLock> lock_;     ///< of the directory, from before it is looked at
+  std::vector<WorkerState> states_;  ///< allocated before the engine, so not counted as its memory
+  std::optional<PathLock> lock_;     ///< of the directory, taken before it is read
   DataDirectory directory_;
   std::unique_ptr<KvEngine> engine_;
   RunResult result_;

@@ -1,8 +1,9 @@
-// What the driver needs from a key-value engine; one adapter per engine implements it.
+// The interface that the driver needs from a key-value engine; one adapter per engine implements
+// it.
 //
 // Every adapter does the same work for the same call: lookups copy the value out, an update reads
-// the value, changes it and writes it back, a scan hands every key and value to the sink. What an
-// engine can do better than that (handing out pointers, blind writes) is not measured here.
+// the value, changes it and writes it back, a scan hands every key and value to the sink. Faster
+// ways of an engine (handing out pointers, blind writes) are not measured here.
 //
 // Thread-safety: a KvEngine may be used by any number of threads; a KvSession belongs to the thread
 // that opened it and ends there, before the engine is closed.
@@ -23,7 +24,7 @@
 
 namespace palimpsest::experiments {
 
-/// What a session is for, so that an adapter can prepare the fastest honest way to do it.
+/// The purpose of a session, so that an adapter can prepare the fastest honest way to do it.
 enum class SessionUse : std::uint8_t {
   load = 1,    ///< insert only, then finish_load
   read_only,   ///< lookup and scan
@@ -67,12 +68,13 @@ class KvEngine {
   KvEngine& operator=(const KvEngine&) = delete;
 
   [[nodiscard]] virtual std::unique_ptr<KvSession> open_session(SessionUse use) = 0;
-  /// Called once after all load sessions have finished: settle what reads would otherwise pay for.
+  /// Called once after all load sessions have finished: does the work that reads would otherwise
+  /// pay for.
   virtual void finish_load() = 0;
   [[nodiscard]] virtual EngineStats stats() const = 0;
   /// How it reaches the disk: "io_uring, O_DIRECT", "mmap", ...
   [[nodiscard]] virtual std::string io_description() const = 0;
-  /// Writes back what must survive and closes; the next open finds all data. No sessions are open.
+  /// Writes back all data and closes; the next open finds it. No sessions are open.
   virtual void close() = 0;
 };
 
@@ -90,13 +92,13 @@ struct EngineSettings {
 /// Opens the engine, creating an empty store if the directory is empty.
 using OpenEngine = std::function<std::unique_ptr<KvEngine>(const EngineSettings&)>;
 
-/// What the driver must know about an engine before it opens it.
+/// Facts about an engine that the driver needs before opening it.
 struct EngineTraits {
   std::string name;
   std::uint32_t page_kib_fixed = 0;    ///< the only page size it has; 0 if it can be chosen
   std::uint32_t load_threads_max = 0;  ///< 0 if loads gain from any number of threads
   std::uint32_t memory_mib_min = 1;
-  bool takes_double_write = false;  ///< whether --double_write means something
+  bool takes_double_write = false;  ///< whether --double_write has an effect
   bool persistent = true;           ///< false if nothing remains after close
 };
 

@@ -11,7 +11,7 @@
 //   transactions"), so read-write sessions renew theirs for each lookup.
 // - Loads: MDB_APPEND in one thread ("allows fast bulk loading when keys are already known to be in
 //   the correct order"), plain puts for a random load order. Transactions of kLoadBatch records.
-// Memory: LMDB has no cache of its own; the page cache is it, capped from outside (cgroup).
+// Memory: LMDB has no cache of its own; it uses the page cache, capped from outside (cgroup).
 #include <lmdb.h>
 
 #include <algorithm>

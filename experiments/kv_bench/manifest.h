@@ -1,5 +1,5 @@
-// The small file beside the data that says what the data is: which engine wrote it, at which scale,
-// and whether it was left whole.
+// The small file beside the data that describes it: which engine wrote it, at which scale, and
+// whether it was left complete.
 //
 // Layout of --path: `kv_bench.json` (this file) and `data/` (the engine's). Nothing else is
 // touched, and a directory with other content is refused.
@@ -28,7 +28,7 @@ struct Manifest {
   DataState state = DataState::loading;
 };
 
-/// What is to be done with a path before a run.
+/// What a driver does with a path before a run.
 struct DataPlan {
   bool load = false;   ///< insert all records
   std::string reason;  ///< why, for people; empty if the data is used as it is
@@ -38,8 +38,8 @@ class DataDirectory {
  public:
   explicit DataDirectory(std::filesystem::path path) : path_(std::move(path)) {}
 
-  /// Compares what is there with what is wanted. UsageError if the path holds another scale or
-  /// engine, or something that kv_bench did not write. Changes nothing.
+  /// Compares the path's data with the options. UsageError if the path holds another scale or
+  /// engine, or files that kv_bench did not write. Changes nothing.
   [[nodiscard]] DataPlan plan(const Options& wanted) const;
 
   /// Makes an empty data directory with a manifest in state `loading`, removing earlier data.

@@ -1,5 +1,5 @@
-// The reference adapter: records in ordered maps behind mutexes. It shows what the driver itself
-// costs and lets the driver be tested without a storage engine.
+// The reference adapter: records in ordered maps behind mutexes. It shows the cost of the driver
+// itself, and tests the driver without a storage engine.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ constexpr std::int64_t kPageKibMin = 4;
 constexpr std::int64_t kPageKibMax = 64;
 constexpr std::int64_t kValueBytesMax = 65536;
 constexpr std::int64_t kLatencyEveryMax = 1'000'000;
-/// In memory an operation takes no longer than reading the clock a dozen times.
+/// In memory an operation takes no more time than a dozen readings of the clock.
 constexpr std::uint32_t kLatencyEveryInMemory = 16;
 
 void refuse_meaningless(const FlagValues& flags, const EngineTraits& engine,
@@ -58,9 +58,9 @@ void check_scale(const FlagValues& flags, const EngineTraits& engine) {
   in_range("warmup_threads", flags.warmup_threads, 0, kThreadsMax);
 }
 
-/// A quarter page for key and value is what every engine here keeps inside its pages. Larger ones
-/// are loaded and looked up; Palimpsest changes no bytes of them in place, and shows none in its
-/// leaves.
+/// Every engine here keeps up to a quarter page of key and value inside its pages. Larger values
+/// can be loaded and looked up; Palimpsest neither changes them in place nor shows them in scans of
+/// its leaves.
 void check_value_bytes(const FlagValues& flags, Mode mode) {
   if ((mode == Mode::update || mode == Mode::mixed) &&
       flags.value_bytes > flags.page_kib * 1024 / 4 - std::int64_t{kKeyBytes}) {

@@ -1,4 +1,4 @@
-// The options of a kv_bench run: from flags as typed to values that make sense, or a clear refusal.
+// The options of a kv_bench run: validates the flags as typed, or refuses them clearly.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +45,10 @@ struct FlagValues {
   std::int64_t scan_length = 0;
   std::int64_t latency_every = 0;
   bool reload = false;
-  GivenFlags given;  ///< names of the flags that stood on the command line
+  GivenFlags given;  ///< names of the flags given on the command line
 };
 
-/// A run that makes sense.
+/// A valid run.
 struct Options {
   std::string engine;
   std::filesystem::path path;
@@ -84,8 +84,8 @@ struct Options {
   }
 };
 
-/// Throws UsageError for values out of range, unknown names, and flags that mean nothing for this
-/// mode or engine.
+/// Throws UsageError for values out of range, unknown names, and flags without effect for this mode
+/// or engine.
 [[nodiscard]] Options make_options(const FlagValues& flags, const EngineTraits& engine);
 
 }  // namespace palimpsest::experiments

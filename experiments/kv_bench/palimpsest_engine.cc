@@ -49,8 +49,8 @@ class PalimpsestSession final : public KvSession {
   PalimpsestSession(btree::BTree& tree, bool values_are_large)
       : tree_(tree), values_are_large_(values_are_large) {}
 
-  // Loads insert neighbours: the last leaf spares their descents. Draws from all records would
-  // only pay for remembering it, so the operations below do not.
+  // Loads insert neighbours: remembering the last leaf saves their descents. Operations on random
+  // records would only pay for remembering, so those below do not.
   void insert(ByteView key, ByteView value) override {
     if (!tree_.insert(key, value, &last_)) {
       throw std::runtime_error(fmt::format("record {} was inserted twice", record_of(key)));
@@ -193,14 +193,14 @@ class PalimpsestEngine final : public KvEngine {
     return kinds_;
   }
 
-  /// What the page writer's batch and the space map leave of the memory.
+  /// The memory left by the page writer's batch and the space map.
   [[nodiscard]] buffer::BufferPoolOptions pool_options(const EngineSettings& settings) const {
     const std::uint64_t others =
         std::uint64_t{file_->batch_pages()} * file_->page_size_bytes() + file_->page_count() / 8;
     return {.memory_bytes = settings.memory_bytes - std::min(settings.memory_bytes, others)};
   }
 
-  // In the order of construction; each uses those before it.
+  // In the order of construction; each member uses those before it.
   std::unique_ptr<io::Device> device_;
   bool created_;
   bool values_are_large_;

@@ -67,7 +67,7 @@ json workload(const Options& options) {
   return fields;
 }
 
-/// What was measured: the run, or the load if that is all there was.
+/// The measured phase: the run, or, without one, the load.
 json measurement(const Options& options, const RunResult& result) {
   const Sample& end = result.measured.end;
   const bool load_only = options.mode == Mode::load;

@@ -9,11 +9,11 @@
 //   blocks in the page cache.
 // - Write-ahead log off, no sync. No compression: the values are random bytes.
 // - Bloom filters of 10 bits on whole keys; optimize_filters_for_hits, which leaves them out on the
-//   last level, because every key asked for exists. Partitioned indexes and filters when the data
+//   last level, because every looked-up key exists. Partitioned indexes and filters when the data
 //   exceeds memory.
 // - Hash index in data blocks, for point lookups; block size as asked.
 // - max_background_jobs: the processors, at least 2; level_compaction_dynamic_level_bytes.
-// - A load ends with a full compaction, so that reads find a settled tree.
+// - A load ends with a full compaction, so that reads find a compacted tree.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>

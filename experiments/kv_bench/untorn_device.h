@@ -1,5 +1,5 @@
-// A storage device that claims to write pages without tearing them, for measuring what double-write
-// costs. A crash of the machine may tear pages it wrote: for benchmarks only.
+// A storage device that claims to write pages without tearing them, for measuring the cost of the
+// double write. A crash of the machine may tear pages that it wrote: for benchmarks only.
 #pragma once
 
 #include <memory>

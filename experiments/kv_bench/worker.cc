@@ -9,7 +9,7 @@
 namespace palimpsest::experiments {
 namespace {
 
-/// Seeds of their own for things that must not be correlated with the draws.
+/// Separate seeds for choices that must not correlate with the draws.
 constexpr std::uint64_t kScatterSeed = 0x5ca77e4;
 constexpr std::uint64_t kLoadOrderSeed = 0x10ad04d;
 

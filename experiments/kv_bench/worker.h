@@ -1,4 +1,4 @@
-// What one thread of a phase does: insert its share, or operate until told to stop.
+// The work of one thread of a phase: insert its share, or operate until told to stop.
 #pragma once
 
 #include <atomic>
@@ -54,7 +54,7 @@ struct RecordRange {
 /// Inserts this worker's range of positions of the load order.
 void load_range(KvSession& session, const WorkerContext& context, WorkerState& state);
 
-/// Scans this worker's range once. What finds all data in memory before an in-memory run.
+/// Scans this worker's range once; loads all data into memory before an in-memory run.
 void scan_range(KvSession& session, const WorkerContext& context, WorkerState& state);
 
 /// Repeats the run's operation until `stop`.

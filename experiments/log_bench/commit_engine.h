@@ -1,7 +1,8 @@
-// What the driver needs from a transactional engine; one adapter per engine implements it.
+// The interface that the driver needs from a transactional engine; one adapter per engine
+// implements it.
 //
 // Every adapter does the same work for the same call: one transaction that changes kFieldBytes of
-// one existing record, committed with the durability asked for. An adapter that meets a conflict
+// one existing record, committed with the given durability. An adapter that meets a conflict
 // repeats the transaction; the time counts.
 //
 // Thread-safety: a CommitEngine may be used by any number of threads; a CommitSession belongs to
@@ -41,11 +42,11 @@ class CommitSession {
   [[nodiscard]] virtual std::optional<Value> read(std::uint64_t record) = 0;
 };
 
-/// What went to the log since the engine was opened, where the engine counts it.
+/// The engine's counters of its log since it was opened, if it has them.
 struct LogCounts {
   std::optional<std::uint64_t> record_bytes{};  ///< log records with their headers, without padding
   std::optional<std::uint64_t> log_bytes{};  ///< all that was written to the log, padding included
-  std::optional<std::uint64_t> checkpoints{};  ///< that were completed
+  std::optional<std::uint64_t> checkpoints{};  ///< completed ones
 };
 
 class CommitEngine {
@@ -61,7 +62,7 @@ class CommitEngine {
   [[nodiscard]] virtual LogCounts log_counts() const = 0;
   /// How commits become durable, in the engine's own terms: "WAL, fdatasync by the group's leader".
   [[nodiscard]] virtual std::string durability_description() const = 0;
-  /// Makes everything durable and closes; throws what background work met. No sessions are open.
+  /// Makes everything durable and closes; throws errors of background work. No sessions are open.
   virtual void close() = 0;
 };
 
@@ -79,7 +80,7 @@ struct CommitSettings {
 /// Opens the engine, creating an empty store if the directory is empty.
 using OpenCommitEngine = std::function<std::unique_ptr<CommitEngine>(const CommitSettings&)>;
 
-/// What the options must know about an engine before it is opened.
+/// Facts about an engine that the options need before it is opened.
 struct CommitEngineTraits {
   std::string name;
   bool takes_delta = false;          ///< whether --delta is a choice

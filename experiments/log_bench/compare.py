@@ -34,7 +34,7 @@ class Comparison:
         self.failed = []  # runs, and why
 
     def check(self):
-        """Says what will happen and whether it can; leaves out what cannot."""
+        """Prints the plan; leaves out the runs that are impossible here."""
         for engine in list(self.engines):
             if not os.access(self.binary(engine), os.X_OK):
                 raise Failure(f"{self.binary(engine)} is not there; build it with "

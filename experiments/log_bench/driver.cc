@@ -23,13 +23,13 @@ namespace {
 using Clock = Timeline::Clock;
 using Seconds = std::chrono::duration<double>;
 
-/// What one worker did.
+/// One worker's results.
 struct WorkerRecord {
   std::uint32_t commits = 0;
   std::vector<std::uint32_t> last;  ///< by record: the sequence of this worker's last update, or 0
 };
 
-/// An empty directory that is gone afterwards, and nothing for engines that need none.
+/// An empty directory that is removed afterwards; none for engines without files.
 class EmptyDirectory {
  public:
   explicit EmptyDirectory(std::filesystem::path path) : path_(std::move(path)) {
@@ -43,7 +43,7 @@ class EmptyDirectory {
     std::filesystem::create_directories(path_);
   }
   ~EmptyDirectory() {
-    std::error_code ignored;  // what cannot be removed stays; the result is no less true
+    std::error_code ignored;  // what cannot be removed stays; the result is valid anyway
     std::filesystem::remove_all(path_, ignored);
   }
   EmptyDirectory(const EmptyDirectory&) = delete;
@@ -59,7 +59,7 @@ class Workers {
   Workers(CommitEngine& engine, const CommitOptions& options, std::span<WorkerRecord> records)
       : engine_(engine), options_(options), records_(records), opened_(options.threads) {}
 
-  /// Returns when all have ended; throws the first error any of them met.
+  /// Returns when all have ended; throws the first error of any of them.
   void run(CommitRunResult& result) {
     std::vector<std::jthread> threads;
     threads.reserve(options_.threads);

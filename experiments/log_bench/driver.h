@@ -7,8 +7,8 @@
 // only the latter is recorded. Closed loop: a worker starts a transaction when its last has
 // returned.
 // Verified: after a reopening every record carries the last update of one of the workers that
-// updated it, and its other bytes are as loaded; so no acknowledged commit was lost on the way to a
-// clean end (crashes are for the tests).
+// updated it, and its other bytes are as loaded; so no acknowledged commit was lost before the
+// clean end (the tests cover crashes).
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct CommitRunResult {
   Histogram latency_ns;  ///< of every commit of the measured time
   std::vector<Timeline::Step> series;
 
-  /// From the end of the load to the end of the run, warm-up included: the bytes below belong to
-  /// these commits.
+  /// Commits from the end of the load to the end of the run, warm-up included; the bytes below
+  /// belong to them.
   std::uint64_t commits = 0;
   LogCounts log;
   std::uint64_t write_bytes =
@@ -43,8 +43,8 @@ struct CommitRunResult {
 /// Receives progress for people, one line at a time.
 using ProgressLine = std::function<void(std::string_view)>;
 
-/// Creates the directory of the data, which must be empty if it is there, and removes what it put
-/// into it. Throws UsageError (path), DamagedRecord (the engine lost or invented data), or the
+/// Creates the directory of the data, which must be empty if it exists, and removes the files it
+/// made there. Throws UsageError (path), DamagedRecord (the engine lost or invented data), or the
 /// engine's errors.
 [[nodiscard]] CommitRunResult run_commits(const CommitOptions& options,
                                           const CommitEngineEntry& engine,

@@ -4,11 +4,11 @@
 // - Synchronous: the default. A commit writes the copied pages, syncs, and writes the meta page
 //   through. Writers wait for each other; there is no group commit.
 // - Asynchronous: MDB_NOMETASYNC, which leaves out the second sync: "a system crash may undo the
-//   last committed transaction". That is the nearest LMDB has without giving up its integrity:
+//   last committed transaction". That is the nearest LMDB has without risking its integrity:
 //   MDB_NOSYNC, with mdb_env_sync now and then, may leave a corrupt file. So it still syncs the
-//   data of every commit, and --flush_ms means nothing to it.
+//   data of every commit, and ignores --flush_ms.
 // - No MDB_WRITEMAP: with it each commit would msync the map.
-// Log bytes: none; what a commit writes is whole pages, from leaf to root.
+// Log bytes: none; a commit writes whole pages, from leaf to root.
 #include <fmt/format.h>
 #include <lmdb.h>
 

@@ -70,7 +70,7 @@ void run() {
   check_output_files(options.path, {{"json", options.json_file}});
   const CommitRunResult result = run_commits(options, engine, print_progress);
   print_result(options.json_file, summary(options, result), [&] {
-    // The directory of the data is gone; its parent lies on the same disk.
+    // The directory of the data is removed by now; its parent is on the same disk.
     const HostInfo host = describe_host(
         options.path.empty() ? "." : std::filesystem::absolute(options.path).parent_path());
     return to_json(options, result, host).dump(2) + "\n";

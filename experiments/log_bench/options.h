@@ -1,5 +1,4 @@
-// The options of a log_bench run: from flags as typed to values that make sense, or a clear
-// refusal.
+// The options of a log_bench run: validates the flags as typed, or refuses them clearly.
 #pragma once
 
 #include <chrono>
@@ -38,7 +37,7 @@ struct CommitFlags {
   GivenFlags given;
 };
 
-/// A run that makes sense.
+/// A valid run.
 struct CommitOptions {
   std::string engine;
   std::filesystem::path path;
@@ -61,7 +60,7 @@ struct CommitOptions {
   }
 };
 
-/// Throws UsageError for values out of range, unknown names, and flags that mean nothing for this
+/// Throws UsageError for values out of range, unknown names, and flags without effect for this
 /// engine or durability.
 [[nodiscard]] CommitOptions make_options(const CommitFlags& flags,
                                          const CommitEngineTraits& engine);

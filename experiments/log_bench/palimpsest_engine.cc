@@ -1,9 +1,9 @@
 // Palimpsest: transactions over a B+-tree, logged per worker slot, made durable in groups.
 //
-// Settings: the defaults, but for the memory, the bound of the log and the interval of asynchronous
-// commits. A transaction changes the bytes in place (Transaction::modify), and the log carries what
-// changed. Checkpoints are continuous, by the engine's own thread, in step with the log: one begins
-// whenever the log has grown by a sixth of its bound. --checkpoint_ms means nothing to it.
+// Settings: the defaults, except the memory, the bound of the log and the interval of asynchronous
+// commits. A transaction changes the bytes in place (Transaction::modify), and the log carries the
+// changed bytes. Checkpoints are continuous, by the engine's own thread, in step with the log: one
+// begins whenever the log has grown by a sixth of its bound. It ignores --checkpoint_ms.
 // Log bytes: wal::LogStatistics, of everything the engine logs (checkpoints, space map).
 #include "experiments/log_bench/palimpsest_engine.h"
 
@@ -44,7 +44,7 @@ class PalimpsestSession final : public CommitSession {
       }
     };
     while (!try_update(record, key.view(), change)) {
-      std::this_thread::yield();  // another's uncommitted change: it is about to end
+      std::this_thread::yield();  // another transaction's uncommitted change: it is about to end
     }
   }
 
@@ -62,7 +62,7 @@ class PalimpsestSession final : public CommitSession {
   }
 
  private:
-  /// False if the record is in another transaction's hands.
+  /// False if another transaction has claimed the record.
   template <class Change>
   bool try_update(std::uint64_t record, ByteView key, const Change& change) {
     const txn::TransactionPtr transaction = database_.begin(durability_);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15U;
 
-/// The inverse of an odd number modulo 2^64: each step doubles the bits that are right.
+/// The inverse of an odd number modulo 2^64: each step doubles the number of correct bits.
 constexpr std::uint64_t inverse(std::uint64_t odd) noexcept {
   std::uint64_t result = odd;
   for (int step = 0; step < 5; ++step) {

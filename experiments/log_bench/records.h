@@ -3,7 +3,7 @@
 // Value of record i, 120 bytes: pseudo-random bytes derived from i, except 8 bytes in the middle,
 // the field that updates replace. The field says which update wrote it: the worker and how many
 // updates that worker had made. It is scrambled, so that all its bytes change from update to update
-// and no engine gains from logging fewer.
+// and no engine gains by logging fewer of them.
 #pragma once
 
 #include <array>

@@ -5,8 +5,8 @@
 // transaction_db.h:
 // - TransactionDB (locks on keys, write-committed). GetForUpdate, change, Put, Commit; one
 //   Transaction object per thread, reused.
-// - --delta: Merge instead, with an operator that puts the bytes in place when somebody reads. The
-//   log then carries only them; reads, flushes and compactions pay.
+// - --delta: Merge instead, with an operator that applies the bytes when a reader needs the value.
+//   The log then carries only them; reads, flushes and compactions pay.
 // - Synchronous: WriteOptions::sync. Writers that wait form a group whose leader writes and syncs
 //   once for all. enable_pipelined_write, "improves concurrent write throughput in case WAL is
 //   enabled".
@@ -99,7 +99,7 @@ class RocksdbSession final : public CommitSession {
       transaction_.reset(db_.BeginTransaction(write_, {}, transaction_.release()));
       const rocksdb::Status status = delta_ ? merge(slice_of(key.view()), offset, bytes)
                                             : put(slice_of(key.view()), offset, bytes);
-      if (status.IsTimedOut() || status.IsBusy()) {  // the record's lock: another came first
+      if (status.IsTimedOut() || status.IsBusy()) {  // the record's lock: another thread came first
         ensure(transaction_->Rollback(), "rollback");
         continue;
       }

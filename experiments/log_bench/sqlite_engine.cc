@@ -5,12 +5,12 @@
 // - journal_mode=WAL. Synchronous: synchronous=FULL, which syncs the log at each commit.
 //   Asynchronous: synchronous=NORMAL, which syncs it before a checkpoint only; a thread syncs the
 //   log file every so many milliseconds, since SQLite has no call for that.
-// - One connection under a mutex, prepared statements: with one per thread, each commit would void
-//   the page caches of all others, and waiting writers would sleep by the busy handler's steps.
-//   There is no group commit either way.
+// - One connection under a mutex, prepared statements: with one per thread, each commit would
+//   invalidate the page caches of all other connections, and waiting writers would sleep by the
+//   busy handler's steps. There is no group commit either way.
 // - locking_mode=EXCLUSIVE: no file locks and no shared memory, as no other process takes part.
 // - Keys are the rowid. Pages of 4 KiB, and a checkpoint by the committing thread whenever the log
-//   has 1000 of them: the defaults. --checkpoint_ms means nothing to it.
+//   has 1000 of them: the defaults. It ignores --checkpoint_ms.
 // Log bytes: each page written to the log has a frame header of 24 bytes ("WAL file format"); there
 // is no padding, a record is a page.
 #include <fcntl.h>
@@ -36,7 +36,7 @@ constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kFrameHeaderBytes = 24;
 constexpr int kCacheKib = 64 << 10;
 
-/// A statement, prepared once. Rows are stepped by its owner, who resets it.
+/// A prepared statement. Its user steps through the rows, and resets it.
 class Statement {
  public:
   Statement(sqlite3* connection, const char* text) : connection_(connection) {
@@ -199,7 +199,8 @@ class SqliteEngine final : public CommitEngine {
         "CREATE TABLE IF NOT EXISTS records(key INTEGER PRIMARY KEY, value BLOB NOT NULL)",
         kPageBytes, synchronous ? "FULL" : "NORMAL", kCacheKib));
     statements_ = std::make_unique<Statements>(connection_->handle);
-    // Of an existing database the log is there only after the first write; a new one was written.
+    // For an existing database the log exists only after the first write; a new one has been
+    // written.
     statements_->begin.execute();
     statements_->commit.execute();
   }

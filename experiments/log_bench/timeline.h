@@ -1,8 +1,8 @@
-// Commit latencies in steps of time: what a run did in each 100 ms, and in all.
+// Commit latencies in steps of time: of each 100 ms of a run, and of the whole run.
 //
 // Why: a total histogram hides a stall of a second in a minute's 99.9 %; the steps show when it
-// was, and that it was one. A thread keeps the step it is in to itself and merges it when time has
-// moved on, so that recording costs no shared write.
+// was, and that it was one. A thread keeps its current step private and merges it when the next one
+// begins, so that recording costs no shared write.
 // Thread-safety: a Recorder belongs to one thread; merging takes the step's mutex. Results are read
 // after all recorders have been destroyed.
 #pragma once
@@ -22,7 +22,7 @@ class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// What ended within one step.
+  /// Commits that ended within one step.
   struct Step {
     std::uint64_t commits = 0;
     std::uint64_t p50_ns = 0;
@@ -46,8 +46,8 @@ class Timeline {
     Recorder(const Recorder&) = delete;
     Recorder& operator=(const Recorder&) = delete;
 
-    /// Something ended at `now` and had taken `latency_ns`; outside the timeline it is not counted.
-    /// `now` never goes back.
+    /// A commit ended at `now` after `latency_ns`; outside the timeline it is not counted. `now`
+    /// never goes back.
     void record(Clock::time_point now, std::uint64_t latency_ns);
 
    private:

@@ -1,4 +1,4 @@
-// The command lines of the small benchmarks here: an empty directory, then numbers by their places.
+// The command lines of the small benchmarks here: an empty directory, then numbers by position.
 //
 // Failure: std::invalid_argument, whose message says which argument and what it may be.
 #pragma once
@@ -19,7 +19,7 @@ class Arguments {
   /// `words`: main's.
   Arguments(int count, char** words) : words_(words, static_cast<std::size_t>(count)) {}
 
-  /// Refuses what no command line of so many places is: no directory, a flag, words too many.
+  /// Refuses a command line without a directory, with a flag, or with too many words.
   void check_places(std::size_t places) const {
     if (words_.size() < 2 || std::string_view(words_[1]).starts_with('-')) {
       throw std::invalid_argument("the first argument is an empty directory");

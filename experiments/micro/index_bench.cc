@@ -2,9 +2,9 @@
 //
 // usage: index_bench <empty directory> [rows, default 2000000] [memory MiB, default 256]
 //        [column: shuffled, ascending or text, default shuffled] [unique: 0 or 1, default 0]
-// The rows have a number, a body of 50 bytes and the column: another number each, in no order or in
-// that of the rows, or a text of it behind twelve equal letters. They are loaded by a bulk and
-// checkpointed before.
+// The rows have a number, a body of 50 bytes and the column: another number each, shuffled or in
+// the order of the rows, or a text of it behind twelve equal letters. Before the measurement a bulk
+// loads them, and a checkpoint is taken.
 #include <fmt/core.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ void load(Database& database, const Workload& workload) {
   bulk.commit();
 }
 
-/// By a process of its own, whose memory is not measured.
+/// In a process of its own, so that its memory is not measured.
 void load_apart(const std::string& directory, const Options& options, const Workload& workload) {
   const pid_t loader = ::fork();
   if (loader == 0) {

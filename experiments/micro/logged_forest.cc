@@ -56,8 +56,7 @@ void LoggedForest::copy_node(PageId from, PageId to) const {
   std::memcpy(bytes(to) + offsetof(buffer::PageHeader, page_id), &to, sizeof to);
 }
 
-// Pages that were given back are taken again, by a record that is newer than the one that freed
-// them.
+// Freed pages are reused, by a record newer than the one that freed them.
 PageId LoggedForest::take_page(Gsn& at_least) {
   PageId page = end_;
   if (freed_.empty()) {

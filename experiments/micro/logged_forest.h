@@ -1,9 +1,9 @@
-// Trees of at most two levels, changed by hand and logged: what makes logs for replay, in the
-// benchmark and in tests, before a whole engine does.
+// Trees of at most two levels, changed by hand and logged: makes logs for replay, in the benchmark
+// and in tests, without a whole engine.
 //
-// Pages are plain memory, changed by the functions that change pages in the engine, and each change
-// is told to whoever keeps the log, with its record's body, before anybody sees it. So replaying
-// the log on an empty file must end in exactly these pages.
+// Pages are plain memory, changed by the engine's own functions; each change is passed to a
+// callback, with its record's body, before it is visible. So replaying the log on an empty file
+// must yield exactly these pages.
 // Thread-safety: none. Failure: aborts on keys and values beyond the limits of a page.
 #pragma once
 
@@ -31,26 +31,26 @@ class LoggedForest {
   /// `trees` empty trees, numbered from 0, whose pages begin at `first_page`.
   LoggedForest(std::uint32_t page_size, PageId first_page, std::uint32_t trees, Append append);
 
-  /// Inserts a record, splitting its leaf where it must. False if the key is there, or if the tree
-  /// is full: a root of two levels has no room.
+  /// Inserts a record, splitting its leaf if needed. False if the key exists, or if the tree is
+  /// full: the root of two levels has no space.
   bool insert(std::uint32_t tree, ByteView key, ByteView value);
-  /// Replaces the value; splits where it must. False if the key is absent, or the tree is full.
+  /// Replaces the value; splits if needed. False if the key is absent, or the tree is full.
   bool update(std::uint32_t tree, ByteView key, ByteView value);
   /// Makes the record a ghost. False if there is none.
   bool remove(std::uint32_t tree, ByteView key);
-  /// Takes the ghosts of the key's leaf away; false if there are none.
+  /// Purges the ghosts of the key's leaf; false if there are none.
   bool purge(std::uint32_t tree, ByteView key);
-  /// Merges the key's leaf with its right neighbour, and both into the root if no other is left.
-  /// False if there is none, or they do not fit.
+  /// Merges the key's leaf with its right neighbour, and both into the root if no other leaf is
+  /// left. False if there is no neighbour, or they do not fit.
   bool merge(std::uint32_t tree, ByteView key);
 
   /// The value of a record, nothing if there is none.
   [[nodiscard]] std::optional<std::string> find(std::uint32_t tree, ByteView key) const;
   /// The pages in use.
   [[nodiscard]] const std::map<PageId, AlignedMemory>& pages() const noexcept { return pages_; }
-  /// Pages given back, and not taken again.
+  /// Freed pages that were not reused.
   [[nodiscard]] std::size_t freed_pages() const noexcept { return freed_.size(); }
-  /// Behind the highest page ever used.
+  /// The id after the highest page ever used.
   [[nodiscard]] PageId end() const noexcept { return end_; }
 
  private:

@@ -64,7 +64,7 @@ double cpu_seconds(int of = RUSAGE_SELF) {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Runs `call` and prints what it took for so many bytes of log.
+/// Runs `call` and prints its time for so many bytes of log.
 template <class Call>
 auto measure(const char* what, std::uint64_t bytes, Call call) {
   const double cpu_before = cpu_seconds();
@@ -90,7 +90,7 @@ std::string key_of(std::uint64_t number) {
   return key;
 }
 
-/// Writes the log and keeps the pages as they become.
+/// Writes the log and keeps the resulting pages.
 class Writer {
  public:
   Writer(io::Device& device, PageId first_page)
@@ -136,7 +136,7 @@ class Writer {
     log_->wait_durable(clock_.now());  // commits have drawn their timestamps from it
   }
 
-  /// It takes no more changes.
+  /// Call this after the last change.
   [[nodiscard]] std::unique_ptr<LoggedForest> take_forest() { return std::move(forest_); }
 
  private:

@@ -6,7 +6,7 @@
 namespace palimpsest::experiments::oltp {
 namespace {
 
-/// A thread that waits looks so often whether it is to stop.
+/// A waiting thread checks this often whether it should stop.
 constexpr std::chrono::milliseconds kLookEvery{50};
 
 }  // namespace

@@ -1,10 +1,10 @@
-// When transactions are to start: one after the other, or at a fixed rate.
+// When transactions start: one after the other, or at a fixed rate.
 //
-// Closed loop: a thread starts its next transaction when its last has ended; latency is what the
-// transaction took. It says little about what users would have waited: a stall delays one
-// transaction for each thread, and all that would have come meanwhile are not there.
-// Fixed rate: transactions arrive evenly, whether or not the last have ended, and the first thread
-// that is free takes the next; latency counts from the arrival.
+// Closed loop: a thread starts its next transaction when its last has ended; latency is the
+// duration of the transaction. It says little about how long users would wait: a stall delays one
+// transaction of each thread, and those that would have arrived meanwhile never start.
+// Fixed rate: transactions arrive evenly, whether or not the last have ended, and the first free
+// thread takes the next one; latency counts from the arrival.
 // Thread-safety: next(), any thread, after start().
 #pragma once
 
@@ -25,7 +25,8 @@ class Arrivals {
   /// The first transaction arrives then.
   void start(Clock::time_point start) noexcept { start_ = start; }
 
-  /// The next arrival, waited for: where latency begins. Nothing if it was told to stop meanwhile.
+  /// Waits for the next arrival and returns its time, where latency begins. Nothing if told to stop
+  /// meanwhile.
   [[nodiscard]] std::optional<Clock::time_point> next(const std::atomic<bool>& stopping);
 
  private:

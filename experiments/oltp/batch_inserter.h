@@ -1,8 +1,8 @@
 // Inserts the rows of a load, about a thousand in a transaction.
 //
-// A batch is collected before its transaction begins: an engine that has no room for it at the
-// moment may say conflict, and it is inserted again.
-// Thread-safety: belongs to one thread. Failure: a row that is there already throws DamagedRecord.
+// A batch is collected before its transaction begins: an engine that lacks space for it at the
+// moment may return conflict, and the batch is inserted again.
+// Thread-safety: belongs to one thread. Failure: an existing row throws DamagedRecord.
 #pragma once
 
 #include <chrono>
@@ -53,7 +53,7 @@ class BatchInserter {
  private:
   static constexpr std::chrono::milliseconds kWait{1};
 
-  /// A row whose bytes stand one after the other.
+  /// A row with its bytes one after the other.
   struct Place {
     TableId table;
     std::size_t key_at;

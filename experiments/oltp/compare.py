@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What snapshot isolation costs, beside RocksDB, WiredTiger and LMDB and beside itself without it:
+"""The cost of snapshot isolation, compared with RocksDB, WiredTiger and LMDB and with no isolation:
 `make bench-oltp`.
 
-Loads each engine once for each size, runs all of them in turns on copies of that, prints tables and
-whether they show what they should, and removes the data. Results stay in one directory per comparison,
-a JSON file and a series a run; --resume goes on with one that was interrupted. Exits with 1 if a run
-failed; a goal that was missed is told and fails nothing. docs/benchmarks/method.md explains.
+Loads each engine once for each size, runs all of them in turns on copies of that, prints tables and which goals
+were reached, and removes the data. Results stay in one directory per comparison, a JSON file and a series a
+run; --resume continues an interrupted one. Exits with 1 if a run failed; a missed goal is only reported.
+docs/benchmarks/method.md explains.
 """
 import argparse
 import contextlib
@@ -34,7 +34,7 @@ LOAD_TIMEOUT_SECONDS = 3600
 
 
 def config_of(directory):
-    """How the comparison was begun whose results are there."""
+    """The options of the comparison to be resumed."""
     try:
         with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
             begun = json.load(file)
@@ -70,7 +70,7 @@ class Comparison:
     # Before anything is run
 
     def check(self):
-        """Says what will happen and whether it can; leaves out what cannot."""
+        """Prints the plan; leaves out the runs that are impossible here."""
         for binary in sorted({self.binary(scenario, engine) for scenario in self.scenarios
                               for engine in scenario.engines(self.engines)}):
             if not os.access(binary, os.X_OK):
@@ -92,14 +92,14 @@ class Comparison:
 
     @property
     def minutes(self):
-        """There is no limit for what was named."""
+        """Scenarios that were named have no time limit."""
         return self.arguments.minutes or (None if self.arguments.scenario else self.scale.minutes)
 
     def estimates(self):
         return plan.estimates_of(self.scenarios, self.scale.repetitions, self.engines)
 
     def config(self):
-        """What makes two parts of a comparison one."""
+        """The identity of a comparison: two parts with the same belong together."""
         return json.loads(json.dumps({
             "schema_version": CONFIG_SCHEMA_VERSION, "scale": self.arguments.scale,
             "commit": commit_of_source(), "engines": self.engines,
@@ -109,7 +109,7 @@ class Comparison:
             "cap_allowance": cgroup.ALLOWANCE}))
 
     def check_resumed(self):
-        """Takes up what has been measured already."""
+        """Loads the results that were measured already."""
         if not self.arguments.resume:
             return
         before = config_of(self.results_directory)
@@ -119,8 +119,7 @@ class Comparison:
                           "a comparison goes on as it was begun")
 
     def earlier_result(self, run):
-        """Of a resumed comparison; None if that run is still to be made, or to be made again: it
-        failed, or what it has left is damaged."""
+        """A result of a resumed comparison; None if the run is missing, failed, or left damaged files."""
         try:
             with open(self.result_file(run.file_stem + ".json"), encoding="utf-8") as file:
                 result = json.load(file)
@@ -145,7 +144,7 @@ class Comparison:
         self.databases = Databases(self.data)
         try:
             for scenario, estimate in zip(self.scenarios, estimates):
-                done += estimate  # each gets its share of the time, and what others left
+                done += estimate  # each gets its share of the time, and what the earlier ones left
                 end = begin + self.minutes * 60 * done / sum(estimates) if self.minutes else None
                 os.makedirs(self.result_file(scenario.name), exist_ok=True)
                 if there not in (None, scenario.database):
@@ -201,7 +200,7 @@ class Comparison:
         say(f"{run.label}: {result.get('failed') or rate} ({time.monotonic() - begin:.1f} s)")
 
     def keep(self, run, result):
-        """For the tables; with its series, and drawn, if that is what counts."""
+        """Adds a result to the tables; with its series, and a plot, if the scenario is judged by it."""
         if run.scenario.flat and "failed" not in result:
             series = goals.read_series(self.series_file(run))
             result = {**result, "series": series}
@@ -213,7 +212,7 @@ class Comparison:
 
     @contextlib.contextmanager
     def database_of(self, run):
-        """The path of a copy, or of nothing, for a driver that makes what it needs."""
+        """The path of a copy, or of nothing, for a driver that makes its own data."""
         if run.scenario.workload.is_loaded:
             with self.databases.copy_of(run.config.engine) as path:
                 yield path
@@ -260,7 +259,7 @@ class Comparison:
         return os.path.join(self.results_directory, name)
 
     def log(self, stem):
-        """A file for what a process says on standard error."""
+        """A file for the standard error of a process."""
         return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
 
     def finish(self):
@@ -309,7 +308,7 @@ def parse_arguments(words=None):
 
 
 def take_plan(arguments):
-    """What was not given, from the comparison that is resumed, or as it usually is."""
+    """Sets options that were not given, from the resumed comparison, or to their defaults."""
     plan_flags = {"scale": "normal", "engines": list(plan.ENGINES), "scenario": None,
                   "run_minutes": None}
     if arguments.resume:

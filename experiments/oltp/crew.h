@@ -1,7 +1,7 @@
-// Threads that prepare, start together, work, and end: those of a load, and those of a run.
+// Threads that prepare, start together, work, and end: for a load, and for a run.
 //
-// Thread-safety: the crew belongs to one thread; what its members may call is said.
-// Failure: what a member throws ends the crew, and the first such error is thrown by join().
+// Thread-safety: the crew belongs to one thread; functions for members are marked. Failure: an
+// exception of a member ends the crew; join() throws the first one.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace palimpsest::experiments::oltp {
 class Crew {
  public:
   using Clock = std::chrono::steady_clock;
-  /// What each member does: prepares, calls start_together(), works until it is done or stopping()
-  /// says so. `number` counts the members from 0.
+  /// The function of each member: prepares, calls start_together(), works until it is done or
+  /// stopping() returns true. `number` counts the members from 0.
   using Body = std::function<void(Crew& crew, std::uint32_t number)>;
 
   /// Starts the threads; returns when all are prepared, or one has failed. `go` is still to be
@@ -35,14 +35,14 @@ class Crew {
   void go();
   /// Waits until then, or until every member has ended, or one has failed: true.
   [[nodiscard]] bool wait_for_end(Clock::time_point until);
-  /// Stops, waits for all members, throws the first error any of them met.
+  /// Stops, waits for all members, throws the first error of any of them.
   void join();
 
   // For members.
 
   /// Returns when all may work.
   void start_together();
-  /// Waits until then, or until the members are to stop: whether they go on.
+  /// Waits until then, or until the members must stop. Returns whether they go on.
   [[nodiscard]] bool rest_until(Clock::time_point until);
   [[nodiscard]] const std::atomic<bool>& stopping() const noexcept { return stopping_; }
 

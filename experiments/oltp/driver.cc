@@ -103,12 +103,12 @@ class Run {
     bench_->finish_load();
     bench_->close();
     bench_.reset();
-    (void)::malloc_trim(0);  // what the load has left is not to be counted as the run's memory
+    (void)::malloc_trim(0);  // memory of the load must not count as the run's
     result_.load.settle_seconds = seconds_since(start) - result_.load.seconds;
     result_.load.loaded = true;
   }
 
-  /// Returns how many rows there are.
+  /// Returns the number of rows.
   std::uint64_t insert_all() {
     const std::uint32_t limit = engine_.traits.load_threads_max;
     const std::uint32_t threads = limit == 0 ? options_.threads : std::min(options_.threads, limit);
@@ -145,13 +145,13 @@ class Run {
     return done.done;
   }
 
-  /// Another one for each run: transactions that were run before would find their changes made.
+  /// A different seed for each run: repeated transactions would find their changes already made.
   [[nodiscard]] std::uint64_t run_seed() const {
     return mix64(options_.seed + mix64(result_.earlier_runs));
   }
 
-  /// A run in memory is one from its first second on: pages that come in one by one, as they are
-  /// asked for, would take many.
+  /// A run in memory must be in memory from its first second on: loading pages one by one, on
+  /// demand, would take many seconds.
   void read_everything() {
     const Clock::time_point start = Clock::now();
     const std::uint64_t bytes = bench_->read_everything(workload_.tables.size());
@@ -180,7 +180,7 @@ class Run {
   const EngineEntry& engine_;
   ProgressDisplay& display_;
   const Scale scale_;
-  const PathLock lock_;  ///< of the directory, from before it is looked at
+  const PathLock lock_;  ///< of the directory, taken before it is read
   const DataDirectory directory_;
   std::unique_ptr<Bench> bench_;
   bool fits_in_memory_ = false;

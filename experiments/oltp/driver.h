@@ -1,8 +1,8 @@
 // Runs a workload: loads if needed, warms up, measures, checks. The same code for all workloads and
 // engines.
 //
-// Warm-up and measured time are one uninterrupted run. What is measured is what ended between two
-// moments; transactions under way at the second are not counted. After a load the database is
+// Warm-up and measured time are one uninterrupted run. Transactions that end between two moments
+// are measured; those still running at the second one are not counted. After a load the database is
 // closed and opened again, so that a run after it starts as every other run does.
 #pragma once
 
@@ -32,28 +32,27 @@ struct Measurement {
   Maxima maxima;
   std::uint64_t data_bytes_start = 0;
   std::uint64_t data_bytes_end = 0;
-  bool engine_counts_data = false;  ///< else it is what its files take, log and all
+  bool engine_counts_data = false;  ///< else the size of its files, log included
   std::vector<SeriesRow> series;    ///< an interval each Options::sample
   std::vector<double> commits_by_second;
   std::optional<LongReaderCounts> long_reader;  ///< if there was one
-  std::optional<ReaderShare> reader_share;      ///< if it came and went
+  std::optional<ReaderShare> reader_share;      ///< if it was open only at times
 };
 
 struct RunResult {
   LoadResult load;
   std::uint64_t earlier_runs = 0;       ///< on the same data, before the one measured
   std::optional<Measurement> measured;  ///< nothing with Options::seconds 0
-  std::optional<CheckResult> check;     ///< nothing unless asked for
+  std::optional<CheckResult> check;     ///< nothing unless requested
   double check_seconds = 0;
-  /// Of bringing the data into memory before the run; nothing where it does not fit.
+  /// Of loading the data into memory before the run; nothing if it does not fit.
   std::optional<double> read_everything_seconds;
   std::string description;                             ///< Store::description()
   EngineOptions engine_options;                        ///< Store::effective_options()
   std::chrono::milliseconds asynchronous_interval{0};  ///< StoreSettings::asynchronous_interval
 };
 
-/// Throws UsageError (path), DamagedRecord (the database does not hold what it must), the engine's
-/// errors.
+/// Throws UsageError (path), DamagedRecord (wrong contents of the database), the engine's errors.
 [[nodiscard]] RunResult run_workload(const Options& options, const Workload& workload,
                                      const EngineEntry& engine, ProgressDisplay& display);
 

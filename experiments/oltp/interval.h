@@ -1,4 +1,4 @@
-// What an interval of a run comes to: transactions, and what they have cost.
+// The counts of an interval of a run: transactions, and their cost.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Everything that is counted, as it was at one moment.
+/// All counters at one moment.
 struct Moment {
   double seconds = 0;  ///< since the run began
   Tally tally;
@@ -22,8 +22,7 @@ struct Moment {
   ProcessStats process;
 };
 
-/// The time between two moments. Counters are those of the interval, the rest is as it was at its
-/// end.
+/// The time between two moments. Counters are of the interval, all else is of its end.
 struct Interval {
   double seconds = 0;
   Tally tally;
@@ -54,11 +53,11 @@ struct SeriesRow {
   explicit SeriesRow(double end_seconds, const Interval& interval);
 
   double end_seconds;  ///< since the measured time began
-  Interval interval;   ///< its tally's histograms are gone
+  Interval interval;   ///< its tally has no histograms any more
   std::vector<Quantiles> latency;
 };
 
-/// The most of what there was at any of some moments.
+/// The maxima over several moments.
 struct Maxima {
   std::optional<std::uint64_t> version_bytes;
   std::optional<std::uint64_t> mapping_table_bytes;

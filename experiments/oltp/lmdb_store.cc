@@ -12,8 +12,7 @@ using lmdb::ensure;
 using lmdb::value_of;
 using lmdb::view_of;
 
-/// The map is address space, and the file grows with its pages: more than any disk of a benchmark
-/// has.
+/// The map is address space, and the file grows with its pages: larger than any benchmark's disk.
 constexpr std::uint64_t kMapBytes = std::uint64_t{1} << 40U;
 constexpr unsigned kReadersOfOthers = 8;
 

@@ -1,20 +1,20 @@
 // LMDB as a store: a copy-on-write B+-tree in a memory map, one writer, no log.
 //
 // Settings as in experiments/kv_bench/lmdb_engine.cc, which names their sources: MDB_NORDAHEAD when
-// the data exceeds memory, MDB_APPEND for loads. Other than there, or beside it:
+// the data exceeds memory, MDB_APPEND for loads. Different, or in addition:
 // - Synchronous: the default. A commit writes the copied pages, syncs, and writes the meta page
 //   through. There is no group commit.
-// - Asynchronous: MDB_NOSYNC, and a thread that calls mdb_env_sync so often. That is more than the
-//   MDB_NOMETASYNC of experiments/log_bench, which still syncs each commit's pages, and promises
-//   less: after a crash of the system the file may be corrupt if the file system has reordered
-//   writes ("a system crash can corrupt the database", lmdb.h). A crash of the process loses
-//   nothing.
+// - Asynchronous: MDB_NOSYNC, and a thread that calls mdb_env_sync periodically. That is faster
+//   than the MDB_NOMETASYNC of experiments/log_bench, which still syncs each commit's pages, and
+//   promises less: after a crash of the system the file may be corrupt if the file system has
+//   reordered writes ("a system crash can corrupt the database", lmdb.h). A crash of the process
+//   loses nothing.
 // - No MDB_WRITEMAP, which would take away what lmdb.h promises for MDB_NOSYNC on a file system
 //   that keeps the order of writes. Tried in memory, it was a third faster with one thread and
 //   slower with two: after each sync, writes to its pages fault.
 // - MDB_NOTLS: sessions are not tied to threads.
-// Isolation: serializable. Writers come one after the other, begin() waits; readers have a snapshot
-// and disturb nobody, and their reader slot is kept between transactions.
+// Isolation: serializable. Writers run one after the other, begin() waits; readers have a snapshot
+// and block no writer, and their reader slot is kept between transactions.
 // Memory: LMDB has no cache of its own. Its pages are in the page cache, and only a memory cap for
 // the process (a control group, as the comparison has it) bounds them.
 // Data bytes: up to the last page that was ever in use.
@@ -86,7 +86,7 @@ class LmdbSession {
     return Access::done;
   }
 
-  /// There is none.
+  /// LMDB has none.
   [[nodiscard]] static ConflictReason conflict_reason() noexcept { return ConflictReason::other; }
 
  private:
@@ -98,7 +98,7 @@ class LmdbSession {
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
 
-    /// Finds the first key at or behind that one, in the direction; false if there is none.
+    /// Finds the first key at or after that one, in the direction; false if there is none.
     [[nodiscard]] bool seek(ByteView at, Direction direction, MDB_val& key, MDB_val& value) const;
     [[nodiscard]] bool step(Direction direction, MDB_val& key, MDB_val& value) const;
 
@@ -115,7 +115,7 @@ class LmdbSession {
   const std::vector<MDB_dbi>& tables_;
   const bool loads_;
   MDB_txn* reader_ = nullptr;       ///< reset between transactions, once there is one
-  MDB_txn* transaction_ = nullptr;  ///< that is open: reader_, or a writer
+  MDB_txn* transaction_ = nullptr;  ///< the open one: reader_, or a writer
   std::string copy_;
 };
 

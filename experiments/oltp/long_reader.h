@@ -1,9 +1,9 @@
-// A transaction that only reads, and stays open for as long as a run takes: what keeps old versions
-// alive in every engine that has some. It looks at a few rows of every table, again and again,
-// which must be what they were when it began.
+// A read-only transaction that stays open for a whole run: it keeps old versions alive in every
+// engine that has versions. It reads a few rows of every table, again and again; they must be as
+// when it began.
 //
-// Thread-safety: belongs to the thread that opened it. Failure: rows that have changed, and what
-// the engine throws, end the run.
+// Thread-safety: belongs to the thread that opened it. Failure: changed rows, and the engine's
+// errors, end the run.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// What became of it.
+/// Its counts.
 struct LongReaderCounts {
   std::uint64_t looks = 0;     ///< at a table's rows
-  std::uint64_t restarts = 0;  ///< the engine had ended it, and it has begun again
+  std::uint64_t restarts = 0;  ///< the engine had cancelled it, and it began again
 };
 
 class LongReader {
@@ -31,7 +31,7 @@ class LongReader {
   LongReader(const LongReader&) = delete;
   LongReader& operator=(const LongReader&) = delete;
 
-  /// Looks at the next table.
+  /// Reads the next table.
   virtual void look() = 0;
   [[nodiscard]] virtual const LongReaderCounts& counts() const noexcept = 0;
 };
@@ -60,7 +60,7 @@ class LongReaderOn final : public LongReader {
 
  private:
   static constexpr int kRows = 20;
-  static constexpr std::size_t kRowBytes = 1024;  ///< and the key: no row has more
+  static constexpr std::size_t kRowBytes = 1024;  ///< key included: no row has more
   static constexpr int kAttemptsMax = 100;
   static constexpr std::size_t kLongestKey = 128;
 

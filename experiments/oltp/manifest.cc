@@ -10,7 +10,7 @@
 namespace palimpsest::experiments::oltp {
 namespace {
 
-/// Raised when another population comes of the same scale and seed, or it is stored in other bytes.
+/// Raised when the same scale and seed yield another population, or other stored bytes.
 constexpr int kManifestVersion = 1;
 
 }  // namespace

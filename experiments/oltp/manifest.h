@@ -1,9 +1,9 @@
-// The small file beside the data that says what the data is: which workload at which scale, made
-// from which seed, by which engine, whether the load has ended, and how many runs have begun since.
+// The small file beside the data that describes it: the workload and its scale, the seed, the
+// engine, whether the load has ended, and how many runs have begun since.
 //
 // Layout of --path: `workload.json` (this file) and `data/` (the engine's). A directory with other
-// content is refused. Data that was loaded is used again, however the last run ended: the engines
-// here recover. A load that did not end is begun anew.
+// content is refused. Loaded data is reused, however the last run ended: the engines here recover.
+// A load that did not end begins anew.
 // Thread-safety: none needed; one driver has the directory (common/path_lock.h).
 #pragma once
 
@@ -26,7 +26,7 @@ struct Manifest {
   std::uint64_t runs = 0;  ///< begun since the load, however they ended
 };
 
-/// What is to be done with a path before a run.
+/// What a driver does with a path before a run.
 struct DataPlan {
   bool load = false;
   std::string reason;  ///< why, for people
@@ -37,8 +37,7 @@ class DataDirectory {
   DataDirectory(std::filesystem::path path, const WorkloadTraits& workload)
       : path_(std::move(path)), workload_(workload) {}
 
-  /// Compares what is there with what is wanted. UsageError if the path holds something else.
-  /// Changes nothing.
+  /// Compares the path's data with the options. UsageError if they differ. Changes nothing.
   [[nodiscard]] DataPlan plan(const Options& wanted) const;
 
   /// Makes an empty data directory whose load has not ended, removing earlier data.
@@ -46,12 +45,12 @@ class DataDirectory {
   /// The load has ended.
   void end_load(const Options& wanted) const;
 
-  /// A run begins on what is loaded. Returns how many have begun before.
+  /// A run begins on the loaded data. Returns how many have begun before.
   [[nodiscard]] std::uint64_t start_run() const;
-  /// How many runs have begun on what is loaded.
+  /// How many runs have begun on the loaded data.
   [[nodiscard]] std::uint64_t runs() const;
 
-  /// What is stored; nothing if there is none or it cannot be understood.
+  /// The stored manifest; nothing if there is none or it is invalid.
   [[nodiscard]] std::optional<Manifest> read() const;
 
   [[nodiscard]] std::filesystem::path data() const { return path_ / "data"; }

@@ -24,7 +24,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr double kMb = 1e6;
 constexpr std::chrono::seconds kSecond{1};
-/// Of a long reader: seldom enough to take no time from the others.
+/// Of a long reader: seldom enough to take no time from the other threads.
 constexpr std::chrono::milliseconds kLookInterval{10};
 
 Clock::duration duration_of(double seconds) {
@@ -110,7 +110,7 @@ class Measuring {
     look_until(crew, *reader, Clock::time_point::max());
     long_reader_ = reader->counts();
   }
-  /// After warming up. A turn that has not ended when the run does is not counted.
+  /// After the warm-up. A turn still open at the run's end is not counted.
   void read_by_turns(Crew& crew) {
     const Clock::duration turn = duration_of(*options_.reader_turns);
     std::vector<ReaderTurn> turns;
@@ -154,9 +154,9 @@ class Measuring {
     return {.seconds = seconds, .commits = tally().all_commits()};
   }
 
-  /// Watches until `length` after `from`, prints a line each second, and keeps in `result`, if
-  /// there is one, what it sees: the last interval may be a shorter one. Returns the last moment.
-  /// Ends early if a terminal has failed.
+  /// Watches until `length` after `from`, prints a line each second, and stores the intervals in
+  /// `result`, if there is one: the last interval may be shorter. Returns the last moment. Ends
+  /// early if a terminal has failed.
   Moment watch(Crew& crew, std::string_view phase, const Moment& from, Clock::duration length,
                Measurement* result) {
     const Clock::time_point begin = start_ + duration_of(from.seconds);

@@ -1,4 +1,4 @@
-// The run itself: terminals at work on a database that is open, watched from outside.
+// The run itself: terminals working on an open database, and a thread that samples it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Runs the workload for as long as the options say; `seed` is that of all choices of this run,
+/// Runs the workload for as long as the options say; `seed` determines all choices of this run,
 /// `data` the directory of the engine's files.
 [[nodiscard]] Measurement measure(const Options& options, std::uint64_t seed,
                                   const Workload& workload, Bench& bench,

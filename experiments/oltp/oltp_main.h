@@ -1,8 +1,8 @@
-// The main function of a driver, but for the workload: flags that all workloads share, the run,
-// what is printed and written.
+// The main function of a driver, apart from the workload: flags common to all workloads, the run,
+// its output.
 //
 // The flags are defined in oltp_main.cc, which a driver links like a main file; the workload
-// defines that of its scale, and those that it has alone.
+// defines the flag of its scale, and its own ones.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Runs what the flags ask for; `scale` is the value of the scale's flag, `of_workload` those of
-/// the flags that only this workload has. Throws UsageError, std::exception; violations of the
-/// consistency conditions are an error, too.
+/// Runs as the flags say; `scale` is the value of the scale's flag, `of_workload` those of the
+/// workload's own flags. Throws UsageError, std::exception; violations of the consistency
+/// conditions are an error, too.
 void run_flags(const Workload& workload, const std::vector<EngineEntry>& engines,
                std::int64_t scale, const WorkloadOptions& of_workload = {});
 

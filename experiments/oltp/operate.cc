@@ -36,7 +36,7 @@ std::uint64_t nanoseconds_since(Clock::time_point start) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
 }
 
-/// Runs the transaction chosen until it has ended, or its thread is to stop.
+/// Runs the chosen transaction until it has ended, or its thread must stop.
 void run_to_end(Terminal& terminal, std::size_t type, Clock::time_point start,
                 const std::atomic<bool>& stopping, Random& random, WorkerTally& tally) {
   for (Waits waits(random);; waits.wait()) {
@@ -55,7 +55,8 @@ void run_to_end(Terminal& terminal, std::size_t type, Clock::time_point start,
 
 void operate(Terminal& terminal, Arrivals& arrivals, const std::atomic<bool>& stopping,
              std::uint64_t seed, WorkerTally& tally) {
-  // Sleeps end within microseconds and not within 50 of them. If that is refused they are longer.
+  // Makes sleeps end within a few microseconds instead of 50. If the system refuses, they are
+  // longer.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   Random random(seed);
   for (;;) {

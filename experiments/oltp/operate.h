@@ -1,4 +1,4 @@
-// What one thread of a run does: transactions until it is told to stop, again after conflicts.
+// The work of one thread of a run: transactions until it must stop, with retries after conflicts.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 namespace palimpsest::experiments::oltp {
 
 /// A transaction that meets a conflict is run again with the same input, after a random wait that
-/// grows from attempt to attempt, up to a millisecond; its latency has all of that. One that is
-/// still under way when the thread is told to stop is not counted. `seed` is that of the waits.
+/// grows from attempt to attempt, up to a millisecond; its latency includes all of that. A
+/// transaction still running when the thread must stop is not counted. `seed` determines the waits.
 void operate(Terminal& terminal, Arrivals& arrivals, const std::atomic<bool>& stopping,
              std::uint64_t seed, WorkerTally& tally);
 

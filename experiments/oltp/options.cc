@@ -18,7 +18,7 @@ constexpr double kReaderTurnMin = 0.1;  ///< seconds
 /// Of the series: each takes some hundred bytes.
 constexpr double kIntervalsMax = 1e6;
 
-/// The value of that name, which the engine has; its first if none was named.
+/// The value of that name, which the engine must support; its first one if none was named.
 template <class Enum, std::size_t kCount>
 Enum choose(std::string_view flag, const std::string& text, const std::array<Enum, kCount>& all,
             const std::vector<Enum>& offered, const std::string& engine) {
@@ -56,7 +56,7 @@ std::optional<double> rate(const FlagValues& flags) {
   return flags.rate;
 }
 
-/// On or off, for one thread; nothing where the engine has no such switch.
+/// On or off, for one thread; nothing if the engine has no such switch.
 std::optional<bool> measuring_switch(const char* flag, const std::string& text,
                                      const FlagValues& flags, const StoreTraits& engine) {
   const bool is_on = parse_switch(flag, text);

@@ -1,5 +1,5 @@
-// The options of a run of a transactional workload: from flags as typed to values that make sense,
-// or a clear refusal.
+// The options of a run of a transactional workload: validates the flags as typed, or refuses them
+// clearly.
 #pragma once
 
 #include <chrono>
@@ -16,23 +16,23 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// A flag that one workload has beside those of all: one of a few values, by name. It says how
-/// transactions are run; what is loaded does not depend on it.
+/// A flag of one workload only, with one of a few named values. It says how transactions are run;
+/// the loaded data does not depend on it.
 struct WorkloadFlag {
   std::string name;                 ///< "keys"
-  std::vector<std::string> values;  ///< that it may have; the first is the default
+  std::vector<std::string> values;  ///< possible ones; the first is the default
 };
 
 /// Values of such flags, by the flags' names.
 using WorkloadOptions = std::map<std::string, std::string, std::less<>>;
 
-/// What the options of a workload depend on.
+/// Facts about a workload that its options depend on.
 struct WorkloadTraits {
   std::string name;        ///< "tpcc"
   std::string label;       ///< of its results: "TPC-C-like, no think time"
   std::string scale_flag;  ///< "warehouses"
   std::int64_t scale_max = 1;
-  std::vector<WorkloadFlag> flags{};  ///< of its own, beside that of the scale
+  std::vector<WorkloadFlag> flags{};  ///< its own ones, besides that of the scale
 };
 
 /// Flags as they were typed. The initial values are the flags' defaults; empty texts are "not
@@ -57,11 +57,11 @@ struct FlagValues {
   bool check = false;
   std::int64_t seed = 1;
   std::int64_t scale = 10;      ///< of the flag that WorkloadTraits name
-  WorkloadOptions of_workload;  ///< of WorkloadTraits::flags; what is not here is not given
-  GivenFlags given;             ///< names of the flags that stood on the command line
+  WorkloadOptions of_workload;  ///< of WorkloadTraits::flags; absent: not given
+  GivenFlags given;             ///< names of the flags given on the command line
 };
 
-/// A run that makes sense.
+/// A valid run.
 struct Options {
   std::string engine;
   std::filesystem::path path;
@@ -71,11 +71,11 @@ struct Options {
   double warmup_seconds = 0;
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
-  std::optional<bool> write_conflicts;  ///< nothing: the engine has no choice
+  std::optional<bool> write_conflicts;  ///< nothing: the engine has no such switch
   std::optional<bool> versions;         ///< likewise
   std::optional<double> rate;  ///< transactions that arrive each second; nothing: closed loop
   bool long_reader = false;    ///< a transaction that reads is open all the time (long_reader.h)
-  std::optional<double> reader_turns;  ///< or by turns of so many seconds (reader_turns.h)
+  std::optional<double> reader_turns;  ///< or only every other so many seconds (reader_turns.h)
   std::chrono::milliseconds sample{};  ///< length of an interval of the series
   std::string json_file;               ///< empty: none; "-": standard output
   std::string series_file;             ///< empty: none
@@ -85,8 +85,8 @@ struct Options {
   WorkloadOptions of_workload;  ///< a value for each of WorkloadTraits::flags
 };
 
-/// Throws UsageError for values out of range, unknown names, what the engine does not have, and
-/// flags that mean nothing.
+/// Throws UsageError for values out of range, unknown names, features that the engine lacks, and
+/// flags without effect.
 [[nodiscard]] Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
                                    const StoreTraits& engine);
 

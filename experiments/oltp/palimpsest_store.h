@@ -1,7 +1,7 @@
 // Palimpsest's adapter: a table of bytes for each table, through the public API.
 //
-// Everything is as it comes: options have their defaults but for what a run asks for. An operation
-// that meets another transaction's change is a conflict at once; the driver waits and tries again.
+// Options have their defaults except those that a run sets. An operation that meets another
+// transaction's change is a conflict at once; the driver waits and retries.
 #pragma once
 
 #include <memory>
@@ -84,7 +84,7 @@ class PalimpsestSession {
         [&] { return access_of(at(table).modify_many(*transaction_, keys_of(keys), change)); });
   }
 
-  /// Not if all is in memory anyway.
+  /// Useless if all data is in memory.
   [[nodiscard]] bool prefetches() const noexcept { return prefetches_; }
   void prefetch(std::span<const TablePlace> places);
 
@@ -119,8 +119,7 @@ class PalimpsestSession {
     return tables_[index_of(table)];
   }
 
-  /// What the operation came to; errors that another attempt at the transaction may spare are
-  /// conflicts.
+  /// The operation's outcome; errors after which the transaction may be retried are conflicts.
   template <class Operation>
   Access attempt(Operation&& operation) {
     try {
@@ -130,7 +129,7 @@ class PalimpsestSession {
     }
   }
 
-  /// show_all(keys, use one) reads those of the keys that are there.
+  /// show_all(keys, use one) reads the existing keys.
   template <class Use, class ShowAll>
   Access show_many(std::span<const ByteView> keys, Use&& use, ShowAll&& show_all) {
     return attempt([&] {
@@ -145,9 +144,9 @@ class PalimpsestSession {
   }
 
   [[nodiscard]] Access access_of(const palimpsest::Outcome& outcome) noexcept;
-  /// In memory that is used again.
+  /// In reused memory.
   [[nodiscard]] std::span<const Key> keys_of(std::span<const ByteView> keys);
-  /// Throws the error again if it is none.
+  /// Rethrows the error if it is none.
   Access conflict_of(const Error& error);
 
   Database& database_;
@@ -168,7 +167,7 @@ class PalimpsestStore {
   explicit PalimpsestStore(const StoreSettings& settings);
 
   [[nodiscard]] std::unique_ptr<Session> open_session(SessionUse use);
-  /// Nothing is to be settled; close() makes everything durable.
+  /// Nothing to do; close() makes everything durable.
   void finish_load() {}
   [[nodiscard]] StoreCounts counts() const;
   [[nodiscard]] std::string description() const;

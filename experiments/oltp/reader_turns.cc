@@ -20,7 +20,7 @@ double rate_without(const ReaderTurn& turn) noexcept {
   return commits_between(turn.settled, turn.ended) / seconds_between(turn.settled, turn.ended);
 }
 
-/// `rate`: without the reader. What is missing after its end counts as missing before.
+/// `rate`: without the reader. A loss after its end counts as the reader's.
 double share_of(const ReaderTurn& turn, double rate) noexcept {
   const double left = commits_between(turn.opened, turn.settled) -
                       rate * seconds_between(turn.closed, turn.settled);

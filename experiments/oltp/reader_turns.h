@@ -1,8 +1,8 @@
-// What a long reader costs, found within one run: it is open for some time, and closed for as long,
-// by turns, so that both see the machine as it is in the same seconds.
+// Measures the cost of a long reader within one run: it is open for some time, then closed for as
+// long, alternately, so that both states see the same condition of the machine.
 //
-// The first half of the time after a turn is the reader's, too: what its versions leave is cleared
-// away then. The second half says what there would be without it.
+// The first half of the time after a turn counts as the reader's, too: the engine frees its
+// versions then. The second half gives the throughput without it.
 //
 // Thread-safety: plain values.
 #pragma once
@@ -27,7 +27,7 @@ struct ReaderTurn {
   CommitMark ended;
 };
 
-/// What is left of the throughput beside the reader, of 1.
+/// The fraction of the throughput that is left beside the reader.
 struct ReaderShare {
   std::size_t turns = 0;
   double median = 0;
@@ -35,7 +35,7 @@ struct ReaderShare {
   double most = 0;
 };
 
-/// Nothing without turns. Each is compared with what there was after it, and after the one before.
+/// Nothing without turns. Each turn is compared with the time after it, and the time before it.
 [[nodiscard]] std::optional<ReaderShare> share_of(std::span<const ReaderTurn> turns);
 
 }  // namespace palimpsest::experiments::oltp

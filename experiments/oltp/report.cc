@@ -85,7 +85,7 @@ json long_reader_json(const Measurement& measured) {
                           : json(nullptr)}};
 }
 
-/// What was counted in the measured time.
+/// The counts of the measured time.
 json measurement_json(const Workload& workload, const Measurement& measured) {
   const Interval& total = measured.total;
   json commits = json::object();
@@ -174,7 +174,7 @@ std::string costs_text(const Options& options, const Measurement& measured) {
   return text + "\n";
 }
 
-/// What was run, and how.
+/// The run and its settings.
 std::string options_text(const Options& options, const Workload& workload,
                          const RunResult& result) {
   std::string text = fmt::format("{}: {}, --{}={}", options.engine, workload.traits.label,

@@ -12,12 +12,12 @@ namespace palimpsest::experiments::oltp {
 /// Raised whenever a field changes its meaning or goes away; README.md lists the fields.
 inline constexpr int kResultSchemaVersion = 1;
 
-/// What an engine cannot say is null.
+/// Values that the engine does not report are null.
 [[nodiscard]] nlohmann::json to_json(const Options& options, const Workload& workload,
                                      const RunResult& result, const HostInfo& host);
 
-/// A line for each interval, and a header; what an engine cannot say is an empty field. Of a run
-/// that was measured.
+/// A header, and a line for each interval of a measured run; values that the engine does not report
+/// are empty fields.
 [[nodiscard]] std::string series_csv(const Workload& workload, const Measurement& measured);
 
 [[nodiscard]] std::string summary(const Options& options, const Workload& workload,

@@ -52,7 +52,7 @@ Access RocksdbSession::commit() {
   return outcome;
 }
 
-// Nothing is prepared, so that this only drops what the transaction has in memory.
+// Nothing is prepared, so this only drops the transaction's memory.
 void RocksdbSession::rollback() noexcept {
   batch_.Clear();
   value_.Reset();

@@ -1,6 +1,6 @@
 // A session of RocksdbStore: one transaction after the other, or the batches of a load.
 //
-// A transaction that only reads has no Transaction object, which would only be in the way.
+// A read-only transaction has no Transaction object, which would only cost time.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -43,7 +43,7 @@ class RocksdbSession {
     return found;
   }
 
-  /// By RocksDB's own call for many keys.
+  /// Uses RocksDB's call for many keys.
   template <class Use>
   [[nodiscard]] Access get_many(TableId table, std::span<const ByteView> keys, Use&& use) {
     fetch_many(table, keys);
@@ -98,14 +98,14 @@ class RocksdbSession {
   /// Leaves values and statuses in values_ and statuses_.
   void fetch_many(TableId table, std::span<const ByteView> keys);
   [[nodiscard]] Access fetch_for_update(TableId table, ByteView key);
-  /// Of a key that fetch_for_update() was called for.
+  /// For a key that was passed to fetch_for_update().
   [[nodiscard]] Access put_locked(TableId table, ByteView key, ByteView value);
   [[nodiscard]] std::unique_ptr<rocksdb::Iterator> iterate(TableId table, ByteView first,
                                                            ByteView last);
   [[nodiscard]] rocksdb::Transaction& writer() const;
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family(TableId table) const;
   void release_snapshot() noexcept;
-  /// What a status means; `busy` is the reason if RocksDB says no more than that.
+  /// The meaning of a status; `busy` is the reason if RocksDB gives no other.
   [[nodiscard]] Access judge(const rocksdb::Status& status, const char* what, ConflictReason busy);
 
   const RocksdbStore& store_;

@@ -126,7 +126,7 @@ void RocksdbStore::open(const StoreSettings& settings, const rocksdb::Options& o
   } else {
     rocksdb::OptimisticTransactionDB* db = nullptr;
     rocksdb::OptimisticTransactionDBOptions validation;
-    validation.occ_lock_buckets = 1U << 16U;  // the default takes more memory than a small cap has
+    validation.occ_lock_buckets = 1U << 16U;  // the default exceeds a small memory cap
     rocks::ensure(rocksdb::OptimisticTransactionDB::Open(options, validation, settings.directory,
                                                          families, &families_, &db),
                   "open");

@@ -1,27 +1,27 @@
 // RocksDB as a store: a log-structured merge tree with a write-ahead log and a block cache.
 //
 // Two engines on the same files: pessimistic transactions (TransactionDB) lock keys as they change
-// them, optimistic ones (OptimisticTransactionDB) look for conflicts when they commit.
+// them, optimistic ones (OptimisticTransactionDB) check for conflicts at commit.
 //
 // Settings as in experiments/kv_bench/rocksdb_engine.cc (cache, filters, blocks, compaction) and
-// experiments/log_bench/rocksdb_engine.cc (log), which name their sources. Other than there, or
-// beside it:
+// experiments/log_bench/rocksdb_engine.cc (log), which name their sources. Different, or in
+// addition:
 // - Each table is a column family. Together they get the write buffers that kv_bench gives its one
 //   table; the write buffer manager flushes the oldest.
 // - Filters on the last level too (no optimize_filters_for_hits): an insert first looks for its
-//   key, as the others' do, and the key is not there.
-// - deadlock_detect: transactions lock several rows. Else a deadlock would last one lock timeout,
-//   of a second, which is the default and stays.
+//   key, as in the other engines, and the key is absent.
+// - deadlock_detect: transactions lock several rows. Else a deadlock would last for the lock
+//   timeout, the default of a second.
 // - max_write_buffer_size_to_maintain is a quarter of a write buffer. The default, four of them for
-//   each column family, would not fit the memory. Optimistic transactions look for conflicts in
-//   this history; one that reaches back further is ended (TryAgain, too_old here).
+//   each column family, would not fit the memory. Optimistic transactions check for conflicts in
+//   this history; one that is older fails (TryAgain, here too_old).
 // - max_total_wal_size bounds the log as in the other engines (peer_stores.h).
 // - A load writes batches without a log, and ends with a full compaction, as in kv_bench.
-// Isolation: `none` reads what is committed, and locks what it changes before it reads it.
-// `snapshot` (set_snapshot) reads one state, and a change of what has been changed since is a
+// Isolation: `none` reads committed values, and locks a row before it reads it for a change.
+// `snapshot` (set_snapshot) reads one state, and a change of a row that has been changed since is a
 // conflict: at once if pessimistic, at commit if optimistic. Optimistic transactions have nothing
-// weaker: without a snapshot one that is going to fail finds the rows of the one that it fails for,
-// a state that no transaction leaves behind.
+// weaker: without a snapshot, a transaction that is going to fail reads rows of the conflicting
+// transaction beside older ones, a state that no transaction leaves behind.
 // Speed: Debian's library, which these benchmarks link, is compiled with its assertions.
 // Log bytes: as in experiments/log_bench/rocksdb_engine.cc.
 #pragma once
@@ -72,7 +72,7 @@ class RocksdbStore {
   [[nodiscard]] rocksdb::ColumnFamilyHandle* family(TableId table) const {
     return families_[1 + index_of(table)];
   }
-  /// Whether a key that is read for an update is locked, so that the update need not lock it again.
+  /// Whether reading a key for an update locks it, so that the update need not lock it again.
   [[nodiscard]] bool locks() const noexcept { return kind_ == RocksdbKind::pessimistic; }
   [[nodiscard]] bool takes_snapshots() const noexcept { return isolation_ == Isolation::snapshot; }
 

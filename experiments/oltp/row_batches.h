@@ -1,5 +1,5 @@
-// Several typed rows of a table read, changed, inserted or fetched ahead by one call of a store's
-// session, where that has such a call; one by one where it has not.
+// Several typed rows of a table read, changed, inserted or prefetched by one call of a store's
+// session, if it has such a call; else one by one.
 //
 // Failure: as TableSession's. Thread-safety: belongs to its session's thread.
 #pragma once
@@ -125,7 +125,7 @@ class RowBatches {
   }
 
  private:
-  /// Views of them in memory that is used again.
+  /// Views of them in reused memory.
   template <class Key>
   [[nodiscard]] std::span<const ByteView> encode_all(std::span<const Key> keys) {
     encoded_bytes_.clear();
@@ -139,7 +139,7 @@ class RowBatches {
     return encoded_;
   }
 
-  /// Calls use(number, bytes) for each row that there is; it returns whether they are one.
+  /// Calls use(number, bytes) for each existing row; it returns whether the bytes are a row.
   template <class Key, class Use>
   Access use_many(S& session, std::span<const Key> keys, Use&& use) {
     return use_by(keys, use, [&](std::span<const ByteView> encoded, auto& use_one) {
@@ -156,7 +156,7 @@ class RowBatches {
       }
     });
   }
-  /// The same by read_all(encoded keys, use one).
+  /// As above, through read_all(encoded keys, use one).
   template <class Key, class Use, class ReadAll>
   Access use_by(std::span<const Key> keys, Use&& use, ReadAll&& read_all) {
     std::size_t damaged = keys.size();
@@ -172,7 +172,7 @@ class RowBatches {
     return all;
   }
 
-  /// There is memory for them.
+  /// The memory for them is reserved.
   template <class Key>
   void add_prefetched(std::span<const Key> keys) {
     for (const Key& key : keys) {
@@ -183,7 +183,7 @@ class RowBatches {
     }
   }
 
-  /// A copy, for which there is memory.
+  /// A copy, in reserved memory.
   [[nodiscard]] ByteView kept(ByteView bytes) {
     const std::size_t begin = inserted_bytes_.size();
     inserted_bytes_.append(bytes);

@@ -1,11 +1,12 @@
-// What the drivers of transactional workloads need from an engine: ordered tables of bytes, and
-// transactions on them. One small adapter for each engine; everything above is the same for all.
+// The interface that the drivers of transactional workloads need from an engine: ordered tables of
+// bytes, and transactions on them. One small adapter for each engine; everything above is the same
+// for all.
 //
 // Templates, not virtual functions: the operations of a session are inlined into the workload's
 // transactions. All engines store the same bytes (tables/encoded_key.h, tables/encoded_row.h) in
 // the same tables; an index is a table whose values are empty, kept by the workload.
 //
-// What a Session is says store_session.h.
+// store_session.h defines a Session.
 //
 // A Store is an open database:
 //   Session                        the type of its sessions
@@ -43,15 +44,15 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// What a session is for, so that an adapter can prepare the fastest honest way to do it.
+/// The purpose of a session, so that an adapter can prepare the fastest honest way to do it.
 enum class SessionUse : std::uint8_t {
-  /// Transactions only insert, keys that are not there and that no other session inserts, mostly
-  /// ascending in each table. None of them need be durable before finish_load().
+  /// Transactions only insert, absent keys that no other session inserts, mostly ascending in each
+  /// table. They need not be durable before finish_load().
   load = 1,
   run,
 };
 
-/// What transactions are protected from.
+/// Isolation levels.
 enum class Isolation : std::uint8_t {
   none = 1,        ///< atomic; no two open transactions change the same row
   read_committed,  ///< and each call reads what has been committed
@@ -62,7 +63,7 @@ enum class Isolation : std::uint8_t {
 
 /// When commit() returns.
 enum class Durability : std::uint8_t {
-  async = 1,  ///< at once; StoreSettings::asynchronous_interval later it is on its way to disk
+  async = 1,  ///< at once; writing begins within StoreSettings::asynchronous_interval
   sync,       ///< when the transaction survives any crash
 };
 [[nodiscard]] std::string_view name_of(Durability durability) noexcept;
@@ -70,17 +71,17 @@ enum class Durability : std::uint8_t {
 struct StoreSettings {
   std::filesystem::path directory;  ///< exists; empty, or as this engine left it
   std::vector<std::string> tables;  ///< names of letters and '_'
-  /// A load has filled the tables: what is missing of them is an error. Else it is made.
+  /// A load has filled the tables: a missing one is an error. Else missing tables are created.
   bool loaded = false;
   std::uint64_t memory_bytes = 0;  ///< for everything the engine keeps in memory
-  std::uint64_t data_bytes = 0;    ///< of keys and rows, as loaded: how much there will be
+  std::uint64_t data_bytes = 0;    ///< of keys and rows, as loaded
   std::uint32_t sessions_max = 0;  ///< most sessions open at once
   Isolation isolation = Isolation::none;
   Durability durability = Durability::async;
   bool write_conflicts = true;  ///< off: see StoreTraits::has_measuring_switches
   bool versions = true;         ///< likewise
-  /// Asynchronous commits are on their way to disk after this long: an engine without such a thread
-  /// has its log flushed so often (common/periodic_task.h).
+  /// Writing of asynchronous commits begins within this time: for an engine without such a thread
+  /// the adapter flushes the log this often (common/periodic_task.h).
   std::chrono::milliseconds asynchronous_interval{10};
 
   /// Whether the data, with the usual 30 % for half-full pages and their headers, fits memory.
@@ -89,8 +90,8 @@ struct StoreSettings {
   }
 };
 
-/// What an engine knows about itself; nothing where it does not. Those of the first group count
-/// since it was opened, the others are what there is now.
+/// An engine's own figures; nothing if it does not have them. Those of the first group count since
+/// it was opened, the rest are current values.
 struct StoreCounts {
   std::optional<std::uint64_t> page_reads{};
   std::optional<std::uint64_t> page_writes{};
@@ -102,7 +103,7 @@ struct StoreCounts {
   std::optional<std::uint64_t> orphan_tables{};
 };
 
-/// An option of an engine as it is in effect.
+/// An option of an engine in effect.
 struct EngineOption {
   std::string name;
   std::string value;
@@ -120,19 +121,19 @@ concept Store =
       store.close();
     };
 
-/// What a driver must know about an engine before it is opened.
+/// Facts about an engine that a driver needs before opening it.
 struct StoreTraits {
   std::string name;                      ///< of --engine
-  std::vector<Isolation> isolations;     ///< that it has; the first is the default
+  std::vector<Isolation> isolations;     ///< supported ones; the first is the default
   std::vector<Durability> durabilities;  ///< likewise
   std::uint32_t memory_mib_min = 1;
   std::uint32_t load_threads_max = 0;  ///< 0: loads gain from any number of threads
-  /// Whether it can run without looking for conflicts, and without keeping versions, one
-  /// transaction at a time; for measuring what these cost.
+  /// Whether it can run without checking for conflicts, and without keeping versions, one
+  /// transaction at a time; for measuring their cost.
   bool has_measuring_switches = false;
 };
 
-/// An engine as drivers are given it.
+/// An engine as passed to drivers.
 template <Store S>
 struct StoreEntry {
   StoreTraits traits;

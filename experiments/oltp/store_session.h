@@ -1,40 +1,41 @@
-// What the drivers of transactional workloads need of one thread's work with an engine (store.h).
+// The interface that the drivers of transactional workloads need for one thread's transactions
+// (store.h).
 //
-// A Session is one thread's transactions, one at a time. But for begin(), all within one:
-//   begin(intent)                  no transaction is open. May wait for others to end
+// A Session is one thread's transactions, one at a time. All calls except begin() are within one:
+//   begin(intent)                  no transaction is open. May wait for other transactions
 //   commit()                       done or conflict; the transaction has ended either way. Waits
 //                                  for durability as StoreSettings say
 //   rollback() noexcept            undoes everything
 //   get(table, key, use)           calls use(ByteView value), or finds the key missing
 //   rewrite(table, key, change)    calls change(ByteView value) on the newest value and stores what
 //                                  it returns, or finds the key missing. From here to the end of
-//                                  the transaction nobody else changes that value, or else commit()
-//                                  is a conflict. What is returned is valid until rewrite()
-//                                  returns, and may be longer or shorter
+//                                  the transaction no other one changes that value, or else
+//                                  commit() is a conflict. The returned bytes are valid until
+//                                  rewrite() returns, and may be longer or shorter
 //   insert(table, key, value)      done, or finds that the key exists
 //   erase(table, key)              done or missing
 //   scan(table, first, last, direction, visit)
 //                                  calls visit(ByteView key, ByteView value) for the keys in
 //                                  [first, last], both included, ascending, or descending from
 //                                  last, until it returns false; done even if there is none. Most
-//                                  scans want one key, or a few: nothing is to be fetched ahead
-//   patch(table, key, change)      optional: as rewrite(), change(RowEditor&) where the value lies,
-//                                  which stays as long as it is
+//                                  scans need one key, or a few: do not prefetch
+//   patch(table, key, change)      optional: as rewrite(), change(RowEditor&) in place; the value
+//                                  keeps its length
 //   get_many, patch_many, insert_many
-//                                  optional: the same of several keys of one table, in their order;
-//                                  the concepts below say how each ends
-//   visit_many(table, keys, use)   optional: as get_many, where the values lie: for who looks at
-//                                  some bytes of each
+//                                  optional: the same for several keys of one table, in order; the
+//                                  concepts below say how each ends
+//   visit_many(table, keys, use)   optional: as get_many, in place, for callers that need only some
+//                                  bytes of each value
 //   prefetch(places)               optional: these keys will be read, rewritten or inserted soon,
 //                                  one after the other; an engine that can read their pages at
 //                                  once does so now. prefetches(): whether to call it
 //   conflict_reason() noexcept     why the last operation that was a conflict was one
-// A transaction sees its own changes. Each operation but rollback() may come to Access::conflict:
+// A transaction sees its own changes. Each operation except rollback() may return Access::conflict:
 // the caller then calls rollback(), except after commit(), and may run the transaction again. Views
 // given to callbacks are valid during the call; callbacks neither throw, nor block, nor call a
 // session.
-// Those of get and rewrite may be called again by an engine that begins the operation anew: the
-// last call counts. visit() is called once for each key.
+// An engine that repeats an operation may call the callbacks of get and rewrite again: the last
+// call counts. visit() is called once for each key.
 // Thread-safety: belongs to its thread.
 #pragma once
 
@@ -58,13 +59,13 @@ enum class TableId : std::uint8_t {};
 
 enum class Direction : std::uint8_t { forward = 1, backward };
 
-/// Why a transaction was rolled back that was not to be.
+/// Why a transaction was rolled back although its input did not say so.
 enum class ConflictReason : std::uint8_t {
-  write_conflict = 1,  ///< another has changed the row, and has not ended or has committed since
-  validation,          ///< at commit: what it has read has changed
+  write_conflict = 1,  ///< another transaction has changed it, and is active or committed since
+  validation,          ///< at commit: rows that it has read have changed
   deadlock,
   lock_timeout,
-  too_old,  ///< the engine has ended it: it held back something for too long
+  too_old,  ///< the engine has cancelled it because it was open for too long
   other,
 };
 inline constexpr std::size_t kConflictReasons = 6;
@@ -103,7 +104,7 @@ struct TablePlace {
   ByteView key;
 };
 
-/// A row as it is stored.
+/// A stored row.
 struct RowBytes {
   ByteView key;
   ByteView bytes;
@@ -116,8 +117,8 @@ concept Patches =
       { session.patch(table, key, change) } -> std::same_as<Access>;
     };
 
-/// Whether it has get_many(): use(number, value) for each of the keys that is there, in order;
-/// missing if one is not.
+/// Whether it has get_many(): use(number, value) for each existing key, in order; missing if one
+/// does not exist.
 template <class S>
 concept GetsMany = requires(S& session, TableId table, std::span<const ByteView> keys,
                             void (&use)(std::size_t number, ByteView value)) {

@@ -1,17 +1,17 @@
 // A workload of typed rows on any store, as the driver runs it (workload.h): loaders, terminals and
-// the check, from what the workload says of itself in one class.
+// the check, from one class that describes the workload.
 //
 // Such a class W has
-//   W(options)                      made when the database is opened
+//   W(options)                      constructed when the database is opened
 //   W::Session<S>                   its session on a store's session S, from a TableSession
 //   W::Transactions                 those of one thread:
 //     choose()                      chooses the next one, and returns its type
 //     run(session)                  runs the one chosen; after a conflict it may be called again
-//   transactions(number, seed)      as Bench::open_terminal() is told
+//   transactions(number, seed)      with the arguments of Bench::open_terminal()
 //   load_part(part, sink)           calls sink.add(key, row) and sink.add(index key) for everything
 //                                   of that part, in key order in each table; any thread
 //   check(reader)                   CheckResult, of what a TableReader shows
-//   prepare_check(reader, state)    for those who need it: as Bench::prepare_check()
+//   prepare_check(reader, state)    optional: as Bench::prepare_check()
 // Thread-safety and failure: workload.h.
 #pragma once
 

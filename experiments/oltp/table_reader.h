@@ -1,5 +1,5 @@
-// All rows of a range, for the consistency checks of workloads: one transaction that only reads,
-// while nothing else is under way.
+// Reads all rows of a range, for the consistency checks of workloads: one read-only transaction,
+// while no other one is open.
 //
 // Thread-safety: belongs to one thread. Failure: DamagedRecord, the engine's errors.
 #pragma once

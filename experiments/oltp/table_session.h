@@ -1,8 +1,8 @@
 // Typed rows on a store's tables of bytes: the operations that all workloads have
-// (tables/session.h), and scans. A workload derives its session from this one and adds what it asks
-// for beside them.
+// (tables/session.h), and scans. A workload derives its session from this one and adds its own
+// operations.
 //
-// Failure: bytes that are no row or key of their table throw DamagedRecord.
+// Failure: bytes that are not a row or key of their table throw DamagedRecord.
 // Thread-safety: that of the store's session.
 #pragma once
 
@@ -204,7 +204,7 @@ class TableSession {
 
   std::unique_ptr<S> session_;
   RowBatches<S> batches_;
-  std::string patched_;  ///< memory of patch(), used again and again
+  std::string patched_;  ///< memory of patch(), reused
 };
 
 }  // namespace palimpsest::experiments::oltp

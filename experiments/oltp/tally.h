@@ -1,7 +1,7 @@
-// What threads count while they run transactions, and what an interval of a run comes to.
+// Counters of threads that run transactions, and the counts of an interval of a run.
 //
-// Every counter has one writer, its thread, and only grows; whoever watches takes copies of all of
-// them and subtracts (Tally::since). Nobody waits for anybody.
+// Every counter has one writer, its thread, and only grows; a reader copies all of them and
+// subtracts an earlier copy (Tally::since). No thread waits.
 // Thread-safety: WorkerTally, one thread writes and any thread reads; Tally, a plain value.
 #pragma once
 
@@ -18,19 +18,19 @@
 
 namespace palimpsest::experiments::oltp {
 
-/// Of some time: what ended in it. Of each type of transactions one after the other.
+/// The transactions that ended within some time; arrays have an element for each type.
 struct Tally {
   explicit Tally(std::size_t types = 0) : latency_ns(types) {}
 
   std::array<std::uint64_t, kTypesMax> commits{};
-  std::array<std::uint64_t, kTypesMax> rollbacks{};         ///< as the input asked for
+  std::array<std::uint64_t, kTypesMax> rollbacks{};         ///< because the input said so
   std::array<std::uint64_t, kConflictReasons> conflicts{};  ///< each was followed by a retry
   std::vector<Histogram> latency_ns;  ///< of commits: from the intended start, conflicts included
 
   [[nodiscard]] std::uint64_t all_commits() const noexcept;
   [[nodiscard]] std::uint64_t all_rollbacks() const noexcept;
   [[nodiscard]] std::uint64_t all_conflicts() const noexcept;
-  /// What was counted after `earlier`, which is this tally as it was then.
+  /// The counts after `earlier`, an earlier copy of this tally.
   [[nodiscard]] Tally since(const Tally& earlier) const;
 };
 
@@ -46,7 +46,7 @@ class WorkerTally {
     raise(conflicts_[static_cast<std::size_t>(reason) - 1]);
   }
 
-  /// Adds what has been counted so far to a tally of as many types.
+  /// Adds the counts so far to a tally of as many types.
   void add_to(Tally& tally) const noexcept;
 
  private:

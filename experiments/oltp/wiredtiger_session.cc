@@ -88,7 +88,7 @@ Access WiredTigerSession::commit() {
   return judge(session->commit_transaction(session, nullptr), "commit", ConflictReason::other);
 }
 
-// If this fails the transaction stays open, as the next begin() says.
+// If this fails the transaction stays open, and the next begin() fails.
 void WiredTigerSession::rollback() noexcept {
   if (std::exchange(active_, false)) {
     WT_SESSION* const session = session_.get();
@@ -136,7 +136,7 @@ Access WiredTigerSession::seek(TableId table, ByteView key, Direction direction,
                                ByteView& value) {
   WT_CURSOR* const cursor = at(table);
   set_key(cursor, key);
-  int order = 0;  // of the key found, beside the one asked for
+  int order = 0;  // of the found key, relative to the given one
   const Access access =
       judge(cursor->search_near(cursor, &order), "search near", ConflictReason::too_old);
   if (access != Access::done) {

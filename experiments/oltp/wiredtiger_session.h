@@ -1,10 +1,10 @@
 // A session of WiredTigerStore: one transaction after the other, or the rows of a load.
 //
-// A cursor for each table, opened once. It stays where it is until its next use or the end of the
-// transaction: a search looks at the page it stands on first.
+// A cursor for each table, opened once. It keeps its position until its next use or the end of the
+// transaction: a search begins with the cursor's page.
 // overwrite=false: an insert finds that the key exists, a removal that it is missing.
 // A load has a bulk cursor for each table: rows go straight into pages, outside of transactions.
-// Rows that do not ascend, or come when the table has some, are inserted in transactions.
+// Rows that do not ascend, or are added to a table with rows, are inserted in transactions.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -35,7 +35,7 @@ class WiredTigerHandle {
 
 class WiredTigerSession {
  public:
-  /// Of a load: `load_code` is set to what went wrong when its cursors were closed.
+  /// For a load: sets `load_code` to the error of closing its cursors.
   WiredTigerSession(WT_CONNECTION* connection, const std::vector<std::string>& uris, SessionUse use,
                     std::atomic<int>& load_code);
   ~WiredTigerSession();
@@ -94,9 +94,9 @@ class WiredTigerSession {
   void begin_with(const char* config);
   /// Leaves the cursor on the key, and shows its value until the next call.
   [[nodiscard]] Access search(TableId table, ByteView key, ByteView& value);
-  /// Of the key that the cursor stands on, whose value is `old`.
+  /// For the key at the cursor's position, with the value `old`.
   [[nodiscard]] Access update(TableId table, ByteView old, ByteView value);
-  /// The first key at or behind that one, in the direction; missing if there is none.
+  /// The first key at or after that one, in the direction; missing if there is none.
   [[nodiscard]] Access seek(TableId table, ByteView key, Direction direction, ByteView& found,
                             ByteView& value);
   [[nodiscard]] Access step(TableId table, Direction direction, ByteView& key, ByteView& value);

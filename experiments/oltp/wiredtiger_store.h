@@ -3,11 +3,11 @@
 //
 // Settings as in experiments/kv_bench/wiredtiger_engine.cc (cache, pages, direct I/O, eviction,
 // bulk cursors) and experiments/log_bench/wiredtiger_engine.cc (log, statistics), which name their
-// sources. Other than there, or beside it:
-// - Transactions at snapshot isolation, which is all that is offered: at read-committed an update
-//   takes a new snapshot, so that one that lies between a read and it would be lost.
+// sources. Different, or in addition:
+// - Transactions at snapshot isolation only: at read-committed an update takes a new snapshot, so
+//   that another update between a read and this update would be lost.
 // - Checkpoints once a minute, WiredTiger's usual interval, and as the log grows (peer_stores.h).
-// Memory: the cache's size is all that can be said; the allocator takes more, up to as much again
+// Memory: only the cache's size can be set; the allocator takes more, up to as much again
 // (experiments/oltp/comparison/plan.py has how much the comparison allows).
 // Data bytes: of the tables' files, with free blocks in them.
 #pragma once

@@ -1,7 +1,8 @@
-// What the driver needs from a workload on an engine: transactions, a load in parts, a check.
+// The interface that the driver needs from a workload on an engine: transactions, a load in parts,
+// a check.
 //
-// Here calls are virtual: once for each transaction, which costs nothing beside it. What a
-// transaction does within is compiled for its engine (store.h).
+// Calls are virtual here: once for each transaction, at negligible cost. The transaction itself is
+// compiled for its engine (store.h).
 // Thread-safety: a Bench, any thread; loaders and terminals belong to the thread that opened them,
 // and end there before close().
 // Failure: std::exception; the driver ends the run.
@@ -30,10 +31,10 @@ namespace palimpsest::experiments::oltp {
 /// Transaction types of a workload, at most.
 inline constexpr std::size_t kTypesMax = 8;
 
-/// What all threads of a load report to: rows done, and whether another has failed.
+/// Shared by all threads of a load: rows done, and whether a thread has failed.
 class LoadProgress {
  public:
-  /// Thrown at a thread whose load is to end because another has failed.
+  /// Thrown in a thread that must end its load because another one has failed.
   class Stopped : public std::runtime_error {
    public:
     Stopped() : std::runtime_error("the load was stopped") {}
@@ -78,19 +79,19 @@ class Terminal {
 
   /// Chooses the next transaction, and returns its type.
   virtual std::size_t choose() = 0;
-  /// Runs the transaction chosen; after a conflict it may be called again.
+  /// Runs the chosen transaction; after a conflict it may be called again.
   virtual Outcome run() = 0;
-  /// Of the last run() that was a conflict.
+  /// The reason of the last run() that was a conflict.
   [[nodiscard]] virtual ConflictReason conflict_reason() const noexcept = 0;
 };
 
-/// What has happened to a database since it was loaded.
+/// What has happened to a database since its load.
 enum class DataState : std::uint8_t {
   as_loaded = 1,  ///< nothing
-  used,           ///< earlier runs, and what has ended them
+  used,           ///< earlier runs, which may have been killed
 };
 
-/// What a check has found.
+/// The result of a check.
 struct CheckResult {
   std::uint64_t violations = 0;
   std::vector<std::string> first;  ///< some of them, for people
@@ -114,12 +115,12 @@ class Bench {
   /// that of another terminal nor that of an earlier run on the same data.
   [[nodiscard]] virtual std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
                                                                 std::uint64_t seed) = 0;
-  /// Of the first `tables` tables. Terminals may be at work.
+  /// Of the first `tables` tables. Terminals may be running.
   [[nodiscard]] virtual std::unique_ptr<LongReader> open_long_reader(std::size_t tables) = 0;
-  /// If check() will be called: once before that, and before the run if there is one; notes what
-  /// the check compares with. No transaction is under way.
+  /// Called once before check(), and before the run if there is one; records the state that the
+  /// check compares with. No transaction is open.
   virtual void prepare_check(DataState /*state*/) {}
-  /// Examines everything; no transaction is under way.
+  /// Checks everything; no transaction is open.
   [[nodiscard]] virtual CheckResult check() = 0;
   [[nodiscard]] virtual StoreCounts counts() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
@@ -127,7 +128,7 @@ class Bench {
   virtual void close() = 0;
 };
 
-/// What of a Bench is the engine's.
+/// The part of a Bench that belongs to the engine.
 template <Store S>
 class BenchOn : public Bench {
  public:
@@ -177,14 +178,14 @@ class BenchOn : public Bench {
   std::unique_ptr<S> store_;
 };
 
-/// What a workload comes to at a scale.
+/// The size of a workload at a scale.
 struct Scale {
   std::uint64_t rows = 0;        ///< loaded, more or less
   std::uint64_t data_bytes = 0;  ///< of keys and rows as loaded, more or less
   std::uint32_t load_parts = 0;
 };
 
-/// The commits of a minute of one type of transactions, as the figure by which a workload is known.
+/// The commits of a minute of one type of transactions: the workload's main figure.
 struct Figure {
   std::size_t type = 0;
   std::string key;   ///< in results: "tpmc"
@@ -199,7 +200,7 @@ struct Workload {
   std::function<Scale(std::uint64_t scale)> scale_of;
 };
 
-/// A workload on one of the engines, as the driver is given it.
+/// A workload on one of the engines, as passed to the driver.
 struct EngineEntry {
   StoreTraits traits;
   std::function<std::unique_ptr<Bench>(const Options&, const StoreSettings&)> open;

@@ -22,24 +22,24 @@ inline constexpr std::uint64_t kJobsOfPart = 10'000;
 /// Its types of transactions, table, and scale: how many jobs wait.
 [[nodiscard]] const oltp::Workload& workload();
 
-/// What committed transactions have done to the number of jobs. Any thread.
+/// The change of the number of jobs by committed transactions. Any thread.
 struct Traffic {
   std::atomic<std::uint64_t> put{0};
   std::atomic<std::uint64_t> taken{0};
 };
 
-/// Whether there are as many jobs as there must be, each as it was put. Wraps if more were taken
-/// than there were: then it is no number of jobs either.
+/// Whether the number of jobs is right, and each job is as it was put. Wraps if more were taken
+/// than existed: then the number is wrong as well.
 [[nodiscard]] oltp::CheckResult judge(std::uint64_t found, std::uint64_t damaged,
                                       std::uint64_t expected);
 
-/// The queue as oltp/table_bench.h asks for it.
+/// The queue as a workload of oltp/table_bench.h.
 class Queue {
  public:
   template <oltp::StoreSession S>
   using Session = TableSession<S>;
 
-  /// By turns a job is put and one is taken, so that as many wait as in the beginning.
+  /// Puts a job and takes one, alternately, so that the number of waiting jobs stays the same.
   class Transactions {
    public:
     /// `traffic` outlives the transactions; no other terminal has that number.
@@ -79,7 +79,7 @@ class Queue {
     }
   }
 
-  /// Counts the jobs if others were put since the load.
+  /// Counts the jobs if there were runs since the load.
   template <class Reader>
   void prepare_check(Reader& reader, oltp::DataState state) {
     if (state == oltp::DataState::used) {

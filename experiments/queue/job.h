@@ -1,6 +1,6 @@
 // The one table of the queue: jobs, the oldest first.
 //
-// A job is made of its key alone, so that who takes one can say what it has to be.
+// A job is a function of its key, so a thread that takes one can verify it.
 // Thread-safety: plain values.
 #pragma once
 
@@ -33,7 +33,7 @@ struct JobRow {
 struct JobKey {
   using Row = JobRow;
   static constexpr Table kTable = Table::job;
-  std::int64_t put_at_ns = 0;  ///< of those that were loaded: their numbers, before any time
+  std::int64_t put_at_ns = 0;  ///< of loaded jobs: their numbers, before any time
   Number producer = 0;         ///< a terminal, from 1 on; 0: the load
   static constexpr auto columns(auto& key) noexcept {
     return std::tie(key.put_at_ns, key.producer);
@@ -41,7 +41,7 @@ struct JobKey {
   auto operator<=>(const JobKey&) const = default;
 };
 
-/// Of key and row.
+/// Bytes of key and row.
 inline constexpr std::uint64_t kJobBytes = sizeof(std::int64_t) + sizeof(Number) + kPayloadBytes;
 
 [[nodiscard]] JobRow job_of(const JobKey& key) noexcept;

@@ -2,9 +2,9 @@
 //
 //   Outcome put(S& session, const JobKey& key)
 //   Outcome take(S& session)       rolled back if no job waits
-// Taking finds the oldest job by a scan from the front, looks at it, and erases it. Two that take
-// at once find the same one; for one of them that is a conflict, and it may be run again.
-// Failure: DamagedRecord for a job that is not what was put; what the session throws.
+// Taking finds the oldest job by a scan from the front, reads it, and erases it. Two concurrent
+// takes find the same job; one of them gets a conflict, and may be run again.
+// Failure: DamagedRecord for a job that differs from what was put; the session's errors.
 // Thread-safety: that of the session.
 #pragma once
 
@@ -29,7 +29,7 @@ class TableSession : public oltp::TableSession<S> {
  public:
   using Base::Base;
 
-  /// Missing: there is none.
+  /// Missing: no job waits.
   Access find_oldest(JobKey& key, JobRow& row) {
     bool found = false;
     const Access access = Base::visit_rows(kFirstJob, kLastJob, oltp::Direction::forward,
@@ -61,7 +61,7 @@ Outcome take(S& session) {
   if (job != job_of(key)) {
     oltp::report_damaged_bytes(describe(key));
   }
-  // Missing: without a snapshot, another may have taken it meanwhile.
+  // Missing: without a snapshot, another transaction may have taken it meanwhile.
   return session.erase(key) == Access::done ? scope.commit() : Outcome::conflict;
 }
 

@@ -1,6 +1,6 @@
-"""The parts of run.py: named experiments (catalogue), where they run (environment), what they leave
-behind (record), what that comes to (tables, plot).
+"""The parts of run.py: named experiments (catalogue), the machine (environment), stored results (record), their
+presentation (tables, plot).
 
-A set is what the runs of an experiment are kept under: a directory with runs.csv, a line a run, and a
-directory for each run.
+A set holds the runs of an experiment: a directory with runs.csv, a line for each run, and a directory for each
+run.
 """

@@ -1,5 +1,5 @@
-"""The named experiments: a workload's driver, its flags, and those flags of which every combination is
-run."""
+"""The named experiments: a workload's driver, its flags, and the flags with several values, of which every
+combination is run."""
 import dataclasses
 import itertools
 import math
@@ -7,7 +7,7 @@ import math
 from common.comparisons import Failure
 
 RUNNERS_OWN = ("path", "json", "series")  # flags of a driver
-AT_LEAST = {"seconds": 0.01, "warmup": 0, "memory_mib": 1}  # that it reckons with
+AT_LEAST = {"seconds": 0.01, "warmup": 0, "memory_mib": 1}  # that it assumes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Experiment:
             yield {**self.flags, **dict(zip(names, values))}
 
     def variant_name(self, flags):
-        """What tells a variant from the others: "engine=lmdb threads=2"."""
+        """The flags that distinguish a variant: "engine=lmdb threads=2"."""
         return " ".join(f"{name}={flags[name]}" for name in self.varying()) or "all"
 
 

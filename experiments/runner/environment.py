@@ -1,5 +1,4 @@
-"""What a run depends on beside its flags: machine, file system, memory limit; and the flags as they are
-in effect."""
+"""The environment of a run: machine, file system, memory limit; and the flags in effect."""
 import hashlib
 import os
 import platform
@@ -45,8 +44,8 @@ def memory_total_bytes():
 
 
 def memory_limit_files(groups):
-    """Where the limits of a process stand whose /proc/self/cgroup is `groups`: of its control group
-    and those above it, v1 or v2."""
+    """The files with the limits of a process with /proc/self/cgroup `groups`: of its control group and those
+    above it, v1 or v2."""
     for line in groups.split("\n"):
         number, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")
@@ -78,7 +77,7 @@ def describe(data_directory):
 
 
 def digest_of(path):
-    """What tells a binary from another."""
+    """The identity of a binary."""
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()[:16]
 

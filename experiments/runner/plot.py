@@ -1,4 +1,4 @@
-"""Plots of a set, if matplotlib is there."""
+"""Plots of a set, if matplotlib is installed."""
 import importlib.util
 import os
 
@@ -6,7 +6,7 @@ from common.comparisons import Failure
 from runner import record
 
 
-# Transactions whose latency is drawn: those of the workload that there are.
+# Transactions whose latency is drawn: those that the workload has.
 DRAWN = (("new_order_p99_us", "New-Order"), ("update_location_p99_us", "UPDATE_LOCATION"))
 
 

@@ -1,14 +1,14 @@
-"""What the runs of a set leave behind.
+"""The stored results of a set.
 
-A set is a directory: set.json, what all its runs have in common; runs.csv, a line for each run that
-ended; and a directory for each run with
-  config.json      everything that was set: flags in effect, commit, compiler, machine, limits
+A set is a directory: set.json, the properties common to its runs; runs.csv, a line for each run that ended; and
+a directory for each run with
+  config.json      all settings: flags in effect, commit, compiler, machine, limits
   timeseries.csv   a line for each interval, as the driver writes it
   latency.csv      a line for each type of transactions
   summary.json     the driver's result, or why there is none
-  stderr.log       what the driver said
-Names of columns and fields end in their unit. All of it has one schema version; a file that was begun
-under another header is not appended to, and to a set no runs of anything else.
+  stderr.log       the driver's messages
+Names of columns and fields end in their unit. All files share one schema version; nothing is appended to a file
+with another header, or to a set of another experiment.
 """
 import csv
 import json
@@ -56,7 +56,7 @@ def append_line(path, columns, values):
 
 
 def read_lines(path):
-    """Of a CSV file: a dictionary each."""
+    """The lines of a CSV file, a dictionary for each."""
     with open(path, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -68,7 +68,7 @@ def latency_lines(result):
 
 
 class RunDirectory:
-    """Of one run."""
+    """The files of one run."""
 
     def __init__(self, path, config):
         self.path = path
@@ -80,7 +80,7 @@ class RunDirectory:
         return os.path.join(self.path, name)
 
     def end(self, result):
-        """Keeps what the driver says, its part of the configuration included."""
+        """Stores the driver's result, its part of the configuration included."""
         told = ("workload_options", "isolation", "durability", "asynchronous_interval_ms",
                 "write_conflicts", "rate", "memory_bytes", "warmup_seconds", "seed", "description", "engine_options", "commit",
                 "compiler", "cpu", "kernel", "device")
@@ -100,7 +100,7 @@ def text_of(value):
 
 
 def differences(before, now):
-    """What two objects of JSON do not have in common: "threads: 2, now 1" each."""
+    """The differences of two JSON objects: "threads: 2, now 1" each."""
     for name in [*before, *(name for name in now if name not in before)]:
         old, new = before.get(name), now.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
@@ -160,7 +160,7 @@ class ResultSet:
         append_line(self.runs_file, RUN_COLUMNS, [line.get(column) for column in RUN_COLUMNS])
 
     def lines(self):
-        """Of runs.csv: those of runs that did not fail."""
+        """The lines of runs.csv of runs that did not fail."""
         if not os.path.exists(self.runs_file):
             raise Failure(f"there are no runs of {self.name} in {os.path.dirname(self.path)}")
         lines = read_lines(self.runs_file)

@@ -7,8 +7,8 @@ HEADS = {name: head for name, head, _ in ALL}
 
 
 def table(result_set):
-    """A line for each variant, as Markdown: medians, and half the range of the repetitions. What no run
-    has is left out: other workloads have it."""
+    """A line for each variant, as Markdown: medians, and half the range of the repetitions. Measures that no
+    run has are left out: they belong to other workloads."""
     measures = {name: result_set.samples(name) for name in HEADS}
     runs = measures["tps"]
     told = [name for name in HEADS if name == "tps" or any(map(Samples.of, measures[name].values()))]
@@ -19,14 +19,14 @@ def table(result_set):
 
 
 def verdict(before, after):
-    """Whether a difference is more than that of repetitions."""
+    """Whether a difference is larger than that between repetitions."""
     if before is None or after is None:
         return "–"
     return "ranges are apart" if before.apart_from(after) else "ranges overlap"
 
 
 def comparison(before, after, names):
-    """Two sets beside each other, a line for each variant and measure; and what only one of them has."""
+    """Two sets beside each other, a line for each variant and measure; and the ones that only one set has."""
     lines, alone = [], set()
     for name in names:
         first, second = before.samples(name), after.samples(name)

@@ -1,5 +1,5 @@
-// How a row names its columns as they are stored (encoded_row.h): references to them, in order, and
-// which texts always have all their characters.
+// How a row lists its columns as they are stored (encoded_row.h): references to them, in order, and
+// which texts always have their full length.
 //
 // The specifications know fixed and variable texts. In memory both are a FixedText; a fixed one is
 // stored without its length, which would be the same in each row.

@@ -1,10 +1,10 @@
 // Keys as bytes whose order is that of the keys, for engines that know bytes only.
 //
-// A column after the other: numbers big-endian (signed ones with their sign bit flipped), texts
-// filled up with zero bytes to their capacity, which keeps their order because names hold no zero
-// bytes. Which table it is does not stand in the bytes: an engine has a tree for each table, or
-// puts Key::kTable in front.
-// Failure: decode_key() says when bytes are no such key. Thread-safety: plain values.
+// One column after the other: numbers big-endian (signed ones with their sign bit flipped), texts
+// filled up with zero bytes to their capacity, which keeps their order because names have no zero
+// bytes. The bytes do not name the table: an engine has a tree for each table, or puts Key::kTable
+// in front.
+// Failure: decode_key() reports bytes that are not such a key. Thread-safety: plain values.
 #pragma once
 
 #include <array>
@@ -96,7 +96,7 @@ class EncodedKey {
   std::array<char, kKeyBytesOf<Key>> bytes_;
 };
 
-/// The key with these bytes, if they are as many as such a key has.
+/// The key with these bytes, if their number is right.
 template <class Key>
 [[nodiscard]] std::optional<Key> decode_key(ByteView bytes) noexcept {
   if (bytes.size() != kKeyBytesOf<Key>) {

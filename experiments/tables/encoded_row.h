@@ -1,13 +1,13 @@
-// Rows as bytes, for engines that know bytes only: what every engine stores, so that all have the
+// Rows as bytes, for engines that know bytes only: every engine stores these, so that all have the
 // same data to fit into memory.
 //
-// A column after the other, as columns() of the row lists them, and no padding: numbers
+// One column after the other, as columns() of the row lists them, and no padding: numbers
 // little-endian; fixed texts as they are, filled up with zero bytes if they have fewer characters;
 // variable texts with their length in front, in one byte, or in two if the column is wider than
-// 255. So a row takes what its texts need, and columns before the first
-// variable text stand at fixed offsets: a counter that a transaction changes is a few bytes in one
-// place. A row becomes longer when its texts do.
-// Failure: decode_row() says when bytes are no such row. Thread-safety: plain values.
+// 255. So a row takes only the bytes that its texts need, and columns before the first variable
+// text are at fixed offsets: a counter that a transaction changes is a few bytes in one place. A
+// row becomes longer when its texts do.
+// Failure: decode_row() reports bytes that are not such a row. Thread-safety: plain values.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ namespace detail {
 
 static_assert(std::endian::native == std::endian::little, "numbers of rows are copied");
 
-/// Column codes: how many bytes at most; put() returns what comes behind the column;
-/// take() moves `from` there, or says that the bytes are none.
+/// Column codes: the maximum size in bytes; put() returns the end of the column; take() moves
+/// `from` there, or reports invalid bytes.
 template <class Column>
 struct StoredColumn {
   static_assert(std::is_integral_v<Column>);
@@ -136,7 +136,7 @@ struct StoredColumn<Full<FixedText<kCapacity>[kCount]>> {
 template <class Column>
 using StoredAs = StoredColumn<std::remove_cvref_t<Column>>;
 
-/// What all columns come to.
+/// The sum over all columns.
 template <class Columns>
 struct StoredColumns;
 
@@ -164,7 +164,7 @@ using StoredColumnsOf = StoredColumns<decltype(Row::columns(std::declval<Row&>()
 
 }  // namespace detail
 
-/// How many bytes a stored row has with all its texts full.
+/// The size of a stored row with all its texts full.
 template <class Row>
 inline constexpr std::size_t kRowBytesMax = detail::StoredColumnsOf<Row>::kBytesMax;
 
@@ -183,7 +183,8 @@ class EncodedRow {
   std::size_t size_;
 };
 
-/// Sets `row` to the one with these bytes, or says that they are none: `row` is then worthless.
+/// Sets `row` to the one with these bytes; returns false for invalid bytes: `row` is then
+/// unspecified.
 template <class Row>
 [[nodiscard]] bool decode_row(ByteView bytes, Row& row) noexcept {
   return detail::StoredColumnsOf<Row>::take(bytes, Row::columns(row)) && bytes.empty();

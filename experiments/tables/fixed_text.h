@@ -1,6 +1,6 @@
 // A text of at most kCapacity bytes in place: the char and varchar columns of rows.
 //
-// Bytes behind the end are zero, so that rows with equal columns have equal texts byte by byte.
+// Bytes after the end are zero, so that rows with equal columns have equal texts byte by byte.
 // Thread-safety: a plain value.
 #pragma once
 
@@ -32,7 +32,7 @@ class FixedText {
     size_ = static_cast<Size>(text.size());
   }
 
-  /// The text before the zero bytes with which `bytes`, kCapacity of them, may end.
+  /// The text in `bytes`, kCapacity of them, without the zero bytes at their end.
   void assign_padded(const char* bytes) noexcept {
     std::memcpy(bytes_, bytes, kCapacity);
     std::size_t size = kCapacity;
@@ -42,7 +42,7 @@ class FixedText {
     size_ = static_cast<Size>(size);
   }
 
-  /// All kCapacity bytes: the text, and zero bytes behind it.
+  /// All kCapacity bytes: the text, and zero bytes after it.
   [[nodiscard]] std::string_view padded() const noexcept { return {bytes_, kCapacity}; }
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_, size_}; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

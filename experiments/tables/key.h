@@ -1,7 +1,7 @@
-// What every key of the typed workloads has, and how messages name it.
+// The members of every key of the typed workloads, and its name in messages.
 //
-// A Key has its columns in columns(), its table in kTable, and if it is a table's and no index's,
-// the type of the columns beside it in Row. name_of(Table) stands beside the enumeration.
+// A Key has its columns in columns(), its table in kTable, and, for a table but not an index, the
+// type of the other columns in Row. name_of(Table) is defined beside the enumeration.
 // Thread-safety: plain values.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Random values as the specifications of TPC-C and TATP ask for them: numbers, non-uniform numbers,
+// Random values as the specifications of TPC-C and TATP require: numbers, non-uniform numbers,
 // texts.
 //
 // All draw from a generator of the caller's: the same seed gives the same values everywhere.

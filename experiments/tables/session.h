@@ -1,24 +1,26 @@
-// What the typed workloads need from every engine: one thread's transactions on tables of rows.
+// The interface that the typed workloads need from every engine: one thread's transactions on
+// tables of rows.
 //
 // Templates, not virtual functions: an adapter's calls are inlined into the transactions. Rows and
 // keys are typed; a session over a key-value engine is one template for each of read, update,
-// insert and erase (encoded_key.h, encoded_row.h), and what the workload asks for beside them.
+// insert and erase (encoded_key.h, encoded_row.h), and the workload's additional operations.
 //
-// The operations, all within a transaction but begin():
+// The operations, all within a transaction except begin():
 //   begin(intent)         no transaction is open
 //   commit()              done or conflict; the transaction has ended either way. It may wait for
 //                         durability, as the run is configured
 //   rollback()            undoes everything; does not throw
 //   read(key, use)        calls use(const Row&), or finds the row missing
-//   look(key, use)        the same with a row that is stored: use(const StoredRow<const Row>&)
-//   prefetch(keys...)     those rows, of one table or several, will be read, updated or inserted
+//   look(key, use)        the same with a stored row: use(const StoredRow<const Row>&)
+//                         prefetch(keys...) those rows, of one table or several, will be read,
+//                         updated or inserted
 //                         soon, one after the other: an engine that can read their pages at once
-//                         does so, others do nothing.
+//                         does so, any other does nothing.
 //   update(key, change)   calls change(Row&) on the newest row and stores it, or finds it missing.
-//                         From here to the end of the transaction nobody else changes the row
+//                         From here to the end of the transaction no other one changes the row
 //   read_many(keys, use), look_many(keys, use)
-//                         the same for several rows of one table: use(number, row) for each that
-//                         there is, in order; missing if one is not there
+//                         the same for several rows of one table: use(number, row) for each
+//                         existing row, in order; missing if one does not exist
 //   patch(key, change)    as update(), by change(const StoredRow<Row>&), which sets columns of
 //                         fixed width
 //   patch_many(keys, change)
@@ -33,8 +35,8 @@
 // engine has to repeat it; the last call counts. Callbacks do not throw and call no session.
 //
 // Failure: `conflict` means that the transaction has to be rolled back and may be run again; its
-//          caller calls rollback(), except after commit(). What the environment does is thrown, and
-//          rollback() is called then as well.
+//          caller calls rollback(), except after commit(). Errors of the environment are thrown,
+//          and rollback() is called then as well.
 // Thread-safety: one session belongs to one thread; sessions of one database work concurrently.
 #pragma once
 
@@ -48,22 +50,22 @@
 
 namespace palimpsest::experiments {
 
-/// What an operation of a session came to.
+/// The outcome of an operation of a session.
 enum class [[nodiscard]] Access : std::uint8_t {
   done,
   missing,   ///< no row has that key
-  exists,    ///< a row that was to be inserted is there
-  conflict,  ///< another transaction is in the way
+  exists,    ///< a row to be inserted exists
+  conflict,  ///< with another transaction
 };
 
-/// What a transaction came to.
+/// The outcome of a transaction.
 enum class [[nodiscard]] Outcome : std::uint8_t {
   committed,
-  rolled_back,  ///< as its input asked for
+  rolled_back,  ///< as its input said
   conflict,     ///< rolled back; it may be run again
 };
 
-/// What a transaction is going to do.
+/// What a transaction may do.
 enum class Intent : std::uint8_t { read_only, read_write };
 
 template <class S, class Key>

@@ -1,7 +1,7 @@
 // A row where it is stored, as encoded_row.h lays it out: columns of fixed width are read and set
-// in place, the others left alone. Spares taking the row apart and putting it together again.
+// in place, all other columns stay as they are. Saves decoding and encoding the row.
 //
-// Which column is said by the member of the row's struct; where it lies is known to the compiler.
+// A member of the row's struct names the column; its offset is a compile-time constant.
 // Thread-safety: plain views.
 #pragma once
 
@@ -38,7 +38,7 @@ template <class Texts>
   return &column.texts;
 }
 
-/// Where a member of a row is stored; kNotFixed if that depends on the row.
+/// The offset of a member of a row; kNotFixed if it depends on the row.
 inline constexpr std::size_t kNotFixed = static_cast<std::size_t>(-1);
 template <class Row, auto kMember>
 consteval std::size_t stored_offset() {
@@ -58,7 +58,7 @@ consteval std::size_t stored_offset() {
   return found;
 }
 
-/// Bytes before the first column of any length, the length of that included.
+/// Bytes before the first column of variable length, its length field included.
 template <class Row>
 consteval std::size_t fixed_bytes() {
   Row row{};
@@ -82,7 +82,7 @@ consteval std::size_t fixed_bytes() {
 
 }  // namespace detail
 
-/// Of a const Row: only to be read. Otherwise it refers to an editor of its bytes.
+/// For a const Row: read-only. Otherwise it refers to an editor of the row's bytes.
 template <class OfRow>
 class StoredRow {
  public:
@@ -97,7 +97,7 @@ class StoredRow {
     requires(kMayChange)
       : bytes_(row.view()), editor_(&row) {}
 
-  /// Whether they are as many as such a row has at least.
+  /// Whether there are at least as many bytes as such a row has.
   [[nodiscard]] static bool may_be(std::span<const char> bytes) noexcept {
     return bytes.size() >= detail::fixed_bytes<Row>();
   }

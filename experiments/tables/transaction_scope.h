@@ -1,9 +1,9 @@
-// One open transaction of a session: rolls back unless committed, and sorts what operations come
-// to.
+// One open transaction of a session: rolls back unless committed, and sorts the outcomes of
+// operations.
 //
 // A workload's transactions are chains of operations that end at the first conflict. Here an
-// operation is a condition: true when it is done, false when there is a conflict. A row that is
-// missing although the database must have it voids the run: DamagedRecord.
+// operation is a condition: true when it is done, false when there is a conflict. A missing row
+// that the database must have voids the run: DamagedRecord.
 // Thread-safety: belongs to its session's thread.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace palimpsest::experiments {
 
-/// Throws DamagedRecord: a transaction has met what no transaction leaves behind.
+/// Throws DamagedRecord: a transaction has met a state that no transaction leaves behind.
 [[noreturn]] void report_damage(Access access, const std::string& key);
 
 template <Begins S>
@@ -81,7 +81,7 @@ class TransactionScope {
   }
 
  private:
-  /// What a message names of them.
+  /// Their names in messages.
   template <class Key>
   [[nodiscard]] static Key first_of(std::span<const Key> keys) noexcept {
     return keys.empty() ? Key{} : keys.front();

@@ -21,7 +21,7 @@ namespace palimpsest::experiments::tatp {
 /// The flag by which subscribers are chosen; its values are the names of Choice.
 inline constexpr const char* kKeysFlag = "keys";
 
-/// What is loaded at once by one thread: the rows of one table, or of the index, of so many
+/// The part that one thread loads at once: the rows of one table, or of the index, of so many
 /// subscribers. Neighbouring parts belong to different tables, in which rows then ascend.
 inline constexpr Number kSubscribersOfPart = 10'000;
 inline constexpr std::uint32_t kTables = 5;
@@ -43,7 +43,7 @@ void load_part(const Population& population, Number subscribers, std::uint32_t p
   }
 }
 
-/// How many transactions have changed the number of rows in CALL_FORWARDING. Any thread.
+/// Counts the transactions that have changed the number of rows in CALL_FORWARDING. Any thread.
 class ForwardingCounter {
  public:
   /// A transaction of that type has committed.
@@ -56,7 +56,7 @@ class ForwardingCounter {
   std::atomic<std::uint64_t> deleted_{0};
 };
 
-/// TATP as oltp/table_bench.h asks for it.
+/// TATP as a workload of oltp/table_bench.h.
 class Tatp {
  public:
   template <oltp::StoreSession S>
@@ -98,7 +98,7 @@ class Tatp {
     tatp::load_part(population_, subscribers_, part, sink);
   }
 
-  /// Counts CALL_FORWARDING if it is not as the population has it.
+  /// Counts CALL_FORWARDING if it may differ from the population.
   template <class Reader>
   void prepare_check(Reader& reader, oltp::DataState state) {
     if (state == oltp::DataState::used) {

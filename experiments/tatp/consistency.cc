@@ -63,7 +63,7 @@ void IndexCheck::finish() {
 
 void check_count(const ForwardingRows& rows, const ForwardingChanges& changes,
                  Violations& violations) {
-  // May wrap if there is nothing left that could be deleted: then it is no number of rows either.
+  // Wraps if more rows were deleted than existed: then the number is wrong as well.
   const std::uint64_t expected =
       changes.rows_before.value_or(rows.loaded) + changes.inserted - changes.deleted;
   if (rows.there != expected) {

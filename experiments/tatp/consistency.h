@@ -8,15 +8,14 @@
 //  (3) SPECIAL_FACILITY has the rows of the population; but for DATA_A each is as it was loaded.
 //  (4) Every row of CALL_FORWARDING has its special facility, a start time of 0, 8 or 16, an end
 //      time of 1 to 24, and a number of 15 digits.
-//  (5) CALL_FORWARDING has as many rows as were loaded, or as were counted at some time, more those
-//      that were inserted and fewer those that were deleted by transactions that have committed
-//      since then.
+//  (5) CALL_FORWARDING has the number of rows that were loaded, or counted at some time, plus those
+//      inserted and minus those deleted by transactions that have committed since.
 // Memory: of the rows of kSubscribersOfPass subscribers.
-// A Reader shows one state of the database, in which no transaction is under way:
+// A Reader shows one state of the database, in which no transaction is active:
 //   reader.scan(const Key& first, const Key& last, visit)
 // calls visit(const Key&, const RowOf<Key>&) for all rows from first to last, both included, in key
 // order; for the index visit(const SubscriberNumberKey&).
-// Failure: violations are values; what the reader throws goes through.
+// Failure: violations are values; the reader's exceptions pass through.
 // Thread-safety: one check belongs to one thread.
 #pragma once
 
@@ -51,9 +50,9 @@ class Violations {
   std::vector<std::string> first_;
 };
 
-/// What committed transactions have done to CALL_FORWARDING.
+/// The changes of CALL_FORWARDING by committed transactions.
 struct ForwardingChanges {
-  /// Rows it had before them; nothing: those that were loaded.
+  /// Rows before them; nothing: as many as were loaded.
   std::optional<std::uint64_t> rows_before{};
   std::uint64_t inserted = 0;
   std::uint64_t deleted = 0;
@@ -63,15 +62,15 @@ inline constexpr Number kSubscribersOfPass = 1'000;
 
 namespace detail {
 
-/// Whether a row may have become `row` since it was loaded as `loaded`.
+/// Whether transactions may have changed the row `loaded` to `row`.
 [[nodiscard]] bool may_become(SubscriberRow loaded, const SubscriberRow& row) noexcept;
 [[nodiscard]] bool may_become(const AccessInfoRow& loaded, const AccessInfoRow& row) noexcept;
 [[nodiscard]] bool may_become(SpecialFacilityRow loaded, const SpecialFacilityRow& row) noexcept;
 
-/// Condition 4, without the special facility; nullptr or what is wrong.
+/// Condition 4, without the special facility; nullptr, or the error.
 [[nodiscard]] const char* fault_of(const CallForwardingKey& key, const CallForwardingRow& row);
 
-/// Rows as they were loaded, each struck out when it is seen.
+/// Rows as they were loaded; each is removed when it is seen.
 template <class Key>
 class Expected {
  public:
@@ -105,8 +104,8 @@ class Expected {
   std::map<Key, RowOf<Key>> rows_;
 };
 
-/// Subscribers that are checked together, and from where to where their rows are looked for: before
-/// the first subscriber and behind the last one, too.
+/// Subscribers that are checked together, and the range of keys that is searched for their rows: it
+/// also covers keys before the first subscriber and after the last one.
 struct Pass {
   Number first = 0;
   Number last = 0;

@@ -1,7 +1,7 @@
 // The inputs of TATP's seven transactions, and the mix in which they come.
 //
-// An input is complete: who has to repeat a transaction after a conflict runs it again. Some inputs
-// name rows that need not be there; how many of them find theirs follows from the population.
+// An input is complete: to repeat a transaction after a conflict, run the same input again. Some
+// inputs name rows that may not exist; the population determines how many find theirs.
 // Thread-safety: one source belongs to one thread; inputs are plain values.
 #pragma once
 
@@ -84,7 +84,7 @@ using Input = std::variant<GetSubscriberDataInput, GetNewDestinationInput, GetAc
 
 class InputSource {
  public:
-  /// `subscribers`, at least 1, is how many there are.
+  /// `subscribers`, at least 1, is their number.
   InputSource(std::uint64_t seed, Number subscribers, Choice choice) noexcept;
 
   /// The next transaction of the mix.

@@ -6,7 +6,7 @@
 
 namespace palimpsest::experiments::tatp {
 
-/// What random numbers are for: no two uses share a sequence.
+/// The uses of random numbers: no two uses share a sequence.
 enum class Population::Stream : std::uint8_t {
   subscriber = 1,
   access_info,
@@ -21,7 +21,7 @@ namespace {
 
 /// Whether `member` of [0, size) is in a random subset with `count` members.
 bool in_subset(Random& random, Number member, Number size, Number count) noexcept {
-  // Each member is taken with the probability that is right for those that are still wanted.
+  // Each member is taken with the probability that fits the number still needed.
   for (Number at = 0; at < size && count > 0; ++at) {
     const bool taken = number_between(random, 1, size - at) <= count;
     if (at == member) {

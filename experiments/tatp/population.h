@@ -28,7 +28,7 @@ class Population {
   [[nodiscard]] SpecialFacilityRow row(const SpecialFacilityKey& key) const noexcept;
   [[nodiscard]] CallForwardingRow row(const CallForwardingKey& key) const noexcept;
 
-  /// Which rows there are.
+  /// Which rows exist.
   [[nodiscard]] bool has(const AccessInfoKey& key) const noexcept;
   [[nodiscard]] bool has(const SpecialFacilityKey& key) const noexcept;
   [[nodiscard]] bool has(const CallForwardingKey& key) const noexcept;
@@ -37,7 +37,7 @@ class Population {
   template <class Sink>
   void load(Number first, Number last, Sink&& sink) const;
 
-  /// The parts of that, for those who load table by table.
+  /// The parts of that, for loading table by table.
   template <class Sink>
   void subscribers(Number first, Number last, Sink&& sink) const;
   template <class Sink>

@@ -21,7 +21,7 @@ enum class Choice : std::uint8_t {
 /// Its name on the command line and in results.
 [[nodiscard]] std::string_view name_of(Choice choice) noexcept;
 
-/// SUB_NBR: the subscriber's id with zeros in front.
+/// SUB_NBR: the subscriber's id with leading zeros.
 [[nodiscard]] PhoneNumber number_of(Number subscriber) noexcept;
 
 /// A of NURand for that many subscribers: the specification's steps.

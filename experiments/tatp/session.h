@@ -1,6 +1,7 @@
-// What TATP needs from an engine: the concept Session, one thread's access to the four tables.
+// The interface that TATP needs from an engine: the concept Session, one thread's access to the
+// four tables.
 //
-// The operations of tables/session.h, which says what may fail and how, and beside them:
+// The operations of tables/session.h, which says what may fail and how, and in addition:
 //   find_subscriber(number, subscriber)
 //                         sets `subscriber` to the key of the subscriber with that SUB_NBR, or
 //                         finds none: missing

@@ -2,13 +2,12 @@
 //
 //   Outcome run(S& session, const GetSubscriberDataInput& input, Output& output)    and so on
 //   Outcome run(S& session, const Input& input, Output& output)
-// Each begins its transaction and ends it: committed; rolled back because a row that it was to
-// change is not there, or one that it was to insert is, as the population makes it for a known
-// share of the inputs; or rolled back because of a conflict, after which the caller may run the
-// same input again.
-// A transaction that only reads commits whether it finds its row or not; output.found says which.
-// Failure: DamagedRecord if the database does not hold what it must; what the session throws. The
-//          transaction is rolled back then.
+// Each begins its transaction and ends it: committed; rolled back because the row to be changed
+// does not exist, or the one to be inserted does, as is so for a known share of the inputs; or
+// rolled back because of a conflict, after which the caller may run the same input again.
+// A read-only transaction commits whether it finds its row or not; output.found says which.
+// Failure: DamagedRecord for wrong contents of the database; the session's errors. The transaction
+//          is rolled back then.
 // Thread-safety: that of the session.
 #pragma once
 
@@ -23,8 +22,8 @@
 
 namespace palimpsest::experiments::tatp {
 
-/// What the transactions that only read have read, room that is used again and again. Meaningful
-/// only for what is committed, and of it what the transaction reads.
+/// The results of read-only transactions, in reused memory. Meaningful only after a commit, and
+/// only the members that the transaction reads.
 struct Output {
   bool found = false;
   SubscriberRow subscriber;
@@ -35,7 +34,7 @@ struct Output {
 
 namespace detail {
 
-/// The subscriber with that number, who is there. False: a conflict.
+/// The subscriber with that number, which must exist. False: a conflict.
 template <Session S>
 [[nodiscard]] bool find_subscriber(TransactionScope<S>& scope, const PhoneNumber& number,
                                    SubscriberKey& subscriber) {
@@ -46,8 +45,8 @@ template <Session S>
   return found == Access::done;
 }
 
-/// Ends a transaction whose only or last change came to that: what is not done is not there to be
-/// changed, or is there already.
+/// Ends a transaction by the outcome of its only or last change: `missing` and `exists` roll it
+/// back.
 template <Session S>
 [[nodiscard]] Outcome end(TransactionScope<S>& scope, Access change) {
   switch (change) {
@@ -133,8 +132,8 @@ Outcome run(S& session, const InsertCallForwardingInput& input, Output&) {
   if (!detail::find_subscriber(scope, input.subscriber, subscriber)) {
     return Outcome::conflict;
   }
-  // All facilities are read, as the specification has it; the one that is named must be among them:
-  // it is a foreign key of the row.
+  // Reads all facilities, as the specification says; the named one must be among them: it is a
+  // foreign key of the row.
   bool has_facility = false;
   const Access facilities = session.visit_special_facilities(
       subscriber, [&](const SpecialFacilityKey& key, const SpecialFacilityRow&) {

@@ -6,7 +6,7 @@
 namespace palimpsest::experiments::tpcc {
 namespace {
 
-/// More warehouses than that are terabytes.
+/// More warehouses would be terabytes.
 constexpr std::int64_t kWarehousesMax = 100'000;
 /// Of one warehouse, on average (README.md): an order has ten lines.
 constexpr std::uint64_t kRowsOfWarehouse = 559'011;

@@ -19,8 +19,8 @@ namespace palimpsest::experiments::tpcc {
 /// engine is loaded with the same bytes.
 inline constexpr Date kLoadedAt = 1'767'225'600'000'000;
 
-/// What is loaded at once by one thread: ITEM, and each warehouse in parts of about the same size.
-/// Neighbouring parts belong to different tables, in which rows then ascend.
+/// The part that one thread loads at once: ITEM, and each warehouse in parts of about the same
+/// size. Neighbouring parts belong to different tables, in which rows then ascend.
 inline constexpr std::uint32_t kPartsOfWarehouse = 3;
 
 /// Its types of transactions, tables, and scale, which is the number of warehouses.
@@ -53,13 +53,13 @@ void load_part(const Population& population, std::uint32_t part, Sink& sink) {
   }
 }
 
-/// TPC-C as oltp/table_bench.h asks for it.
+/// TPC-C as a workload of oltp/table_bench.h.
 class Tpcc {
  public:
   template <oltp::StoreSession S>
   using Session = TableSession<S>;
 
-  /// Of all terminals of a thread: each transaction is that of any warehouse.
+  /// For all terminals of a thread: each transaction is of any warehouse.
   class Transactions {
    public:
     Transactions(const oltp::Options& options, std::uint32_t number, std::uint64_t seed);

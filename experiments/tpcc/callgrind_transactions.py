@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Where the instructions of a TPC-C transaction go, by what they are for: tpcc under callgrind.
 
-The data fits memory and is read before; instructions are counted once the run is warm, and only
-within transactions: choosing their inputs is not among them. Instructions are no time, but they are
-the same on every machine, and nothing disturbs them.
+The data fits memory and is read beforehand; instructions are counted once the run is warm, and only within
+transactions, without the choice of their inputs. Instructions are not time, but they are the same on every
+machine, and without noise.
 
     experiments/tpcc/callgrind_transactions.py [--isolation none] [--without versions] [--seconds 30]
 """
@@ -14,7 +14,7 @@ import re
 import subprocess
 import tempfile
 
-# The first pattern that a function's name matches says what it is for.
+# The first pattern that matches a function's name gives its group.
 GROUPS = (
     ("pages brought in: checked, read", r"check_content|check_node|checksum|PageLoader|PageFile|"
                                         r"verify_page|validate_node|io::File|Ring"),
@@ -71,7 +71,7 @@ class Profile:
         return self._names[number]
 
     def operation(self, begin):
-        """Calls, and instructions of all of them, of functions whose names begin so."""
+        """Calls, and their total instructions, of functions with names that begin so."""
         names = [name for name in self.calls if name.startswith(begin)]
         return sum(self.calls[n] for n in names), sum(self.inclusive[n] for n in names)
 

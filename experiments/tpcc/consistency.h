@@ -2,13 +2,13 @@
 //
 // Condition 11 holds as the specification has it only for the initial population; here the orders
 // delivered since then, which C_DELIVERY_CNT counts, are added.
-// Memory: of the orders of one district at a time, and of payments, which are in no order of
-// customers, the sums of kWarehousesOfPass warehouses: HISTORY is read once for each so many.
-// A Reader shows one state of the database, in which no transaction is under way:
+// Memory: the orders of one district at a time; and, since payments are not ordered by customer,
+// the sums of payments of kWarehousesOfPass warehouses: HISTORY is read once for each so many.
+// A Reader shows one state of the database, in which no transaction is active:
 //   reader.scan(const Key& first, const Key& last, visit)
 // calls visit(const Key&, const RowOf<Key>&) for all rows from first to last, both included, in key
 // order, for every table named by the concept.
-// Failure: violations are values; what the reader throws goes through.
+// Failure: violations are values; the reader's exceptions pass through.
 // Thread-safety: one check belongs to one thread.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// What a violation is about: a warehouse, a district, or a customer or order of one.
+/// The subject of a violation: a warehouse, a district, or a customer or order of one.
 struct Place {
   Number warehouse = 0;
   Number district = 0;         ///< 0: the whole warehouse
@@ -71,9 +71,9 @@ class PaymentSums {
 
   void add(const HistoryRow& row) noexcept;
 
-  /// Of what was paid there. `warehouse` is one of those given, `district` of [1, kDistricts].
+  /// The payments made there. `warehouse` is one of those given, `district` of [1, kDistricts].
   [[nodiscard]] Cents taken(Number warehouse, Number district) const noexcept;
-  /// Of what that customer has paid, wherever; 0 if there can be no such customer.
+  /// The payments of that customer, anywhere; 0 if the customer cannot exist.
   [[nodiscard]] Cents paid_by(const CustomerKey& customer) const noexcept;
 
  private:
@@ -102,7 +102,7 @@ class DistrictAudit {
   void finish(const DistrictRow& row);
 
  private:
-  /// What is remembered of a row of ORDER.
+  /// The remembered part of a row of ORDER.
   struct Seen {
     Number order = 0;
     Number customer = 0;
@@ -116,7 +116,7 @@ class DistrictAudit {
   [[nodiscard]] Place place(std::string_view kind, Number number) const noexcept {
     return {key_.warehouse, key_.district, kind, number};
   }
-  /// The order with that number, or nullptr; numbers asked for do not become smaller.
+  /// The order with that number, or nullptr; the numbers of successive calls do not decrease.
   [[nodiscard]] Seen* find(std::size_t& from, Number order) noexcept;
   void finish_orders();
   void finish_counts(const DistrictRow& row);
@@ -126,7 +126,7 @@ class DistrictAudit {
   Violations& violations_;
   std::vector<Seen> orders_;
   std::vector<Cents> delivered_;  ///< amounts delivered, by customer
-  std::size_t at_new_order_ = 0;  ///< where find() goes on
+  std::size_t at_new_order_ = 0;  ///< where find() continues
   std::size_t at_line_ = 0;
   std::int64_t new_orders_ = 0;
   Number new_order_min_ = 0;

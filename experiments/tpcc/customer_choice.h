@@ -1,4 +1,4 @@
-// Which customer a transaction is about (clauses 2.5.2.2 and 2.6.2.2).
+// Chooses the customer of a transaction (clauses 2.5.2.2 and 2.6.2.2).
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// Sets `customer` to the one chosen: that number, or of all with that last name, ordered by first
-/// name, the middle one (of n the one at n/2, rounded up, counted from 1). False: a conflict.
+/// Sets `customer` to the one with that number, or, of all with that last name, ordered by first
+/// name, to the middle one (of n the one at n/2, rounded up, counted from 1). False: a conflict.
 template <Session S>
 [[nodiscard]] bool find_customer(TransactionScope<S>& scope, const CustomerChoice& choice,
                                  CustomerKey& customer) {

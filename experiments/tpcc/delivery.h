@@ -1,8 +1,9 @@
-// The Delivery transaction (clause 2.7.4): the oldest order of each district of a warehouse goes
-// out, all ten in one transaction. A district without an order to deliver is skipped (2.7.4.2).
+// The Delivery transaction (clause 2.7.4): delivers the oldest order of each district of a
+// warehouse, all ten in one transaction. A district without an order to deliver is skipped
+// (2.7.4.2).
 //
-// Step by step for all ten, not district by district: what a step will read is known for all before
-// it begins, and can be fetched together.
+// Step by step for all ten, not district by district: the rows of a step are known for all
+// districts before it begins, and can be prefetched together.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@ struct DeliveryOutput {
 
 namespace detail {
 
-/// An order on its way.
+/// An order being delivered.
 struct Delivered {
   OrderKey order;
   CustomerKey customer;
@@ -31,7 +32,7 @@ struct Delivered {
   Cents amount = 0;  ///< of all lines
 };
 
-/// All orders that a delivery takes with it: at most one of each district.
+/// All orders of a delivery: at most one of each district.
 class Deliveries {
  public:
   void add(const OrderKey& order) {
@@ -39,7 +40,7 @@ class Deliveries {
   }
   [[nodiscard]] std::span<Delivered> all() noexcept { return {all_.data(), count_}; }
 
-  /// Says that the orders will be needed.
+  /// Prefetches the orders.
   template <class S>
   void prefetch_orders(S& session) const {
     std::array<OrderKey, kDistricts> orders;
@@ -48,7 +49,7 @@ class Deliveries {
     }
     session.prefetch(std::span<const OrderKey>(orders).first(count_));
   }
-  /// And then their customers and lines.
+  /// Prefetches their customers and lines.
   template <class S>
   void prefetch_charges(S& session) const {
     std::array<CustomerKey, kDistricts> customers;
@@ -67,7 +68,7 @@ class Deliveries {
   std::size_t count_ = 0;
 };
 
-/// Says that the oldest of each district's new orders will be needed.
+/// Prefetches the oldest new order of each district.
 template <Session S>
 void prefetch_oldest(S& session, const DeliveryInput& input) {
   std::array<NewOrderKey, kDistricts> oldest;
@@ -77,7 +78,7 @@ void prefetch_oldest(S& session, const DeliveryInput& input) {
   session.prefetch(std::span<const NewOrderKey>(oldest));
 }
 
-/// Takes the oldest order of each district off the new ones. False: a conflict.
+/// Removes the oldest order of each district from the new ones. False: a conflict.
 template <Session S>
 [[nodiscard]] bool take_oldest(S& session, const DeliveryInput& input, Deliveries& deliveries,
                                DeliveryOutput& output) {
@@ -89,7 +90,7 @@ template <Session S>
     if (found == Access::missing) {
       continue;
     }
-    // Without isolation another delivery may have taken it since: missing is a conflict here.
+    // Without isolation another delivery may have removed it since: missing is a conflict here.
     if (found != Access::done || session.erase(oldest) != Access::done) {
       return false;
     }
@@ -99,7 +100,7 @@ template <Session S>
   return true;
 }
 
-/// The orders themselves go out. False: a conflict.
+/// Updates the orders themselves. False: a conflict.
 template <Session S>
 [[nodiscard]] bool send(TransactionScope<S>& scope, const DeliveryInput& input,
                         Deliveries& deliveries) {
@@ -114,7 +115,7 @@ template <Session S>
                           });
 }
 
-/// The lines of an order are dated. False: a conflict.
+/// Dates the lines of an order. False: a conflict.
 template <Session S>
 [[nodiscard]] bool date_lines(TransactionScope<S>& scope, const DeliveryInput& input,
                               Delivered& one) {
@@ -134,7 +135,7 @@ template <Session S>
   return dated;
 }
 
-/// The customers are charged. False: a conflict.
+/// Charges the customers. False: a conflict.
 template <Session S>
 [[nodiscard]] bool charge(TransactionScope<S>& scope, Deliveries& deliveries) {
   const std::span<const Delivered> all = deliveries.all();

@@ -121,8 +121,8 @@ PaymentInput InputSource::payment(Date now) noexcept {
   input.customer = choose_customer(of_customer);
   input.amount = cents_between(random_, 1'00, 5'000'00);
   input.date = now;
-  // The clock may stand still between two payments, and microseconds are more than one thread
-  // makes: numbers do not run away from the dates that a later run begins with.
+  // The clock may stand still between two payments, but one thread makes less than one a
+  // microsecond: numbers stay below the dates that a later run begins with.
   last_history_.sequence =
       std::max(last_history_.sequence + 1, static_cast<std::uint64_t>(input.date));
   input.history = last_history_;

@@ -1,9 +1,9 @@
 // The inputs of TPC-C's five transactions, and the mix in which they come.
 //
-// An InputSource takes the place of the terminals of one thread: no keying and no think time. A
-// terminal belongs to one warehouse for the whole run (clause 2.4.1.1); here a thread stands for
-// all terminals of a range of warehouses, and each transaction is that of one of them at random.
-// An input is complete: who has to repeat a transaction after a conflict runs it again.
+// An InputSource replaces the terminals of one thread: no keying and no think time. A terminal
+// belongs to one warehouse for the whole run (clause 2.4.1.1); here a thread stands for all
+// terminals of a range of warehouses, and each transaction is that of one of them at random. An
+// input is complete: to repeat a transaction after a conflict, run the same input again.
 // Thread-safety: one source belongs to one thread; inputs are plain values.
 #pragma once
 
@@ -48,7 +48,7 @@ struct NewOrderInput {
   Number line_count = 0;
   std::array<Line, kOrderLinesMax> lines;
 
-  /// Whether the user has mistyped the last item: the transaction has to roll back.
+  /// Whether the user mistyped the last item: the transaction rolls back.
   [[nodiscard]] bool rolls_back() const noexcept {
     return lines[static_cast<std::size_t>(line_count - 1)].item == kUnusedItem;
   }
@@ -64,7 +64,7 @@ struct CustomerChoice {
 
 /// Clause 2.5.1.
 struct PaymentInput {
-  DistrictKey district;  ///< where it is paid
+  DistrictKey district;  ///< where the customer pays
   CustomerChoice customer;
   Cents amount = 0;
   Date date = kNoDate;
@@ -96,15 +96,15 @@ using Input =
   return static_cast<TransactionType>(input.index());
 }
 
-/// Which warehouses there are, and of which one source has the terminals: [home_first, home_last].
+/// All warehouses, and those of one source's terminals: [home_first, home_last].
 struct Warehouses {
   Number count = 1;
   Number home_first = 1;
   Number home_last = 1;
 };
 
-/// The shuffled deck of clause 5.2.4.2: of 100 transactions in a row, from the first on, as many of
-/// each type as kShares says.
+/// The shuffled deck of clause 5.2.4.2: each 100 transactions in a row, from the first on, have as
+/// many of each type as kShares says.
 class Deck {
  public:
   static constexpr std::size_t kCards = 100;
@@ -122,13 +122,13 @@ class Deck {
 
 class InputSource {
  public:
-  /// `constants` are those of the run, the same for all its sources. `writer`, above 0, names the
-  /// history rows: the number of the thread, say. No two sources of a run have the same; those of
-  /// another run may, if it is over before the first date given to this one.
+  /// `constants` are the same for all sources of a run. `writer`, above 0, names the history rows,
+  /// for example the thread's number. Sources of one run have different ones; another run may reuse
+  /// them, if it is over before the first date given to this one.
   InputSource(std::uint64_t seed, const NonUniformConstants& constants,
               const Warehouses& warehouses, std::uint64_t writer) noexcept;
 
-  /// The next transaction of the mix; `now`, not kNoDate, is the date of what it enters.
+  /// The next transaction of the mix; `now`, not kNoDate, is the date of its new rows.
   [[nodiscard]] Input next(Date now) noexcept;
 
   [[nodiscard]] NewOrderInput new_order(Date now) noexcept;

@@ -17,9 +17,9 @@
 
 namespace palimpsest::experiments::tpcc {
 
-using experiments::describe;  // this namespace has others
+using experiments::describe;  // this namespace has more overloads
 
-/// In the place of a key's last number: behind all that there are.
+/// As a key's last number: after all existing ones.
 inline constexpr Number kBehindAll = std::numeric_limits<Number>::max();
 
 enum class Table : std::uint8_t {
@@ -78,10 +78,9 @@ struct CustomerKey {
   auto operator<=>(const CustomerKey&) const = default;
 };
 
-/// HISTORY has no primary key (clause 1.3.1); engines want one. Its rows are named by the thread
-/// that writes them and a number of that thread's, which grows with the date: each thread appends,
-/// as to a heap, and a later run goes on behind the rows of those before it, whatever threads they
-/// had.
+/// HISTORY has no primary key (clause 1.3.1); engines need one. Its key is the thread that writes
+/// the row and a number of that thread, which grows with the date: each thread appends, as to a
+/// heap, and a later run appends after the rows of earlier ones, whatever threads they had.
 struct HistoryKey {
   using Row = HistoryRow;
   static constexpr Table kTable = Table::history;

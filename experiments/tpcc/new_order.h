@@ -17,7 +17,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// What the terminal shows (clause 2.4.3).
+/// The data that the terminal shows (clause 2.4.3).
 struct NewOrderOutput {
   struct Line {
     FixedText<24> item_name;
@@ -36,11 +36,11 @@ struct NewOrderOutput {
   Cents total = 0;
 };
 
-/// What an order costs, with the customer's discount and both taxes; half a cent is rounded up.
+/// The price of an order, with the customer's discount and both taxes; half a cent is rounded up.
 [[nodiscard]] Cents order_total(Cents amounts, Rate discount, Rate warehouse_tax,
                                 Rate district_tax) noexcept;
 
-/// What S_QUANTITY is after `ordered` pieces have gone: what falls below 10 is filled up by 91.
+/// S_QUANTITY after `ordered` pieces have been sold: below 10 it is filled up by 91.
 [[nodiscard]] constexpr Number stock_after(Number stock, Number ordered) noexcept {
   return stock >= ordered + 10 ? stock - ordered : stock - ordered + 91;
 }
@@ -76,7 +76,8 @@ template <Session S>
          scope.insert(NewOrderKey{warehouse, district, output.order}, NewOrderRow{});
 }
 
-/// What it reads and changes, and is not hot, is known from the start.
+/// Prefetches the rows that it reads and changes, except hot ones; their keys are known from the
+/// start.
 template <Session S>
 void prefetch(S& session, const NewOrderInput& input) {
   const auto& [warehouse, district, customer] = input.customer;
@@ -92,20 +93,19 @@ void prefetch(S& session, const NewOrderInput& input) {
                    only(OrderCustomerKey{warehouse, district, customer, kBehindAll}));
 }
 
-/// What an order's lines come to, step by step for all of them.
+/// Processes the order's lines, step by step for all of them.
 template <Session S>
 class Lines {
  public:
   Lines(TransactionScope<S>& scope, const NewOrderInput& input, NewOrderOutput& output) noexcept
       : scope_(scope), input_(input), output_(output) {}
 
-  /// Finds the items, but for one that does not exist, if the last line names it. False: a
-  /// conflict.
+  /// Finds the items, except one that does not exist, if the last line names it. False: a conflict.
   [[nodiscard]] bool price();
   [[nodiscard]] bool has_unused() const noexcept { return count_ != line_count(); }
-  /// Takes what the lines say from the stock. False: a conflict.
+  /// Takes the lines' quantities from the stock. False: a conflict.
   [[nodiscard]] bool take();
-  /// Enters them. False: a conflict.
+  /// Inserts the lines. False: a conflict.
   [[nodiscard]] bool enter() {
     std::array<OrderLineKey, kOrderLinesMax> keys;
     for (std::size_t i = 0; i < count_; ++i) {

@@ -1,4 +1,4 @@
-// The Order-Status transaction (clause 2.6.2): what has become of a customer's latest order.
+// The Order-Status transaction (clause 2.6.2): the state of a customer's latest order.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// What the terminal shows (clause 2.6.3).
+/// The data that the terminal shows (clause 2.6.3).
 struct OrderStatusOutput {
   CustomerKey customer;
   FixedText<16> first;
@@ -48,7 +48,7 @@ Outcome run(S& session, const OrderStatusInput& input, OrderStatusOutput& output
     report_damage(latest, "orders of " + describe(output.customer));
   }
   session.prefetch(only(order), only(OrderLineKey{warehouse, district, order.order, 1}));
-  // Without isolation the order may have been rolled back since: then there is a later time.
+  // Without isolation the order may have been rolled back since: then the transaction is retried.
   if (latest != Access::done ||
       session.read(order, [&](const OrderRow& row) { output.head = row; }) != Access::done) {
     return Outcome::conflict;

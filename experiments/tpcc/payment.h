@@ -8,7 +8,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// What the terminal shows (clause 2.5.3), apart from addresses.
+/// The data that the terminal shows (clause 2.5.3), without addresses.
 struct PaymentOutput {
   FixedText<10> warehouse_name;
   FixedText<10> district_name;
@@ -18,7 +18,7 @@ struct PaymentOutput {
   Cents balance = 0;
 };
 
-/// What a payment changes in its customer; those of bad credit have it noted in their data.
+/// A payment's change of its customer; for bad credit it is also noted in the customer's data.
 void apply_payment(CustomerRow& row, const CustomerKey& customer,
                    const PaymentInput& input) noexcept;
 
@@ -26,7 +26,7 @@ void apply_payment(CustomerRow& row, const CustomerKey& customer,
 [[nodiscard]] HistoryRow history_of(const PaymentInput& input,
                                     const PaymentOutput& output) noexcept;
 
-/// The customer, who may have to be read from disk, comes before the rows that others wait for.
+/// The customer, which may have to be read from disk, comes before the hot rows.
 template <Session S>
 Outcome run(S& session, const PaymentInput& input, PaymentOutput& output) {
   TransactionScope scope(session, Intent::read_write);

@@ -4,7 +4,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// What random numbers are for: no two uses share a sequence.
+/// The uses of random numbers: no two uses share a sequence.
 enum class Population::Stream : std::uint8_t {
   item = 1,
   item_original,

@@ -1,8 +1,8 @@
 // The initial population of TPC-C (clause 4.3.3): every row as a function of seed and key.
 //
 // A row needs no other row and no state: threads may load different warehouses, tables or ranges in
-// any order, and the result is the same. Where the specification asks for a tenth of the rows at
-// random, exactly a tenth are chosen, by a permutation.
+// any order, and the result is the same. Where the specification requires a random tenth of the
+// rows, a permutation chooses exactly a tenth.
 // Rows go to a sink, in key order for each call, so that an engine may build its trees in bulk:
 //   sink.add(const Key& key, const RowOf<Key>& row)    for the nine tables
 //   sink.add(const IndexKey& key)                      for the two indexes
@@ -54,7 +54,7 @@ class Population {
   template <class Sink>
   void warehouse(Number warehouse, Sink&& sink) const;
 
-  /// The parts of that, for those who load table by table.
+  /// The parts of that, for loading table by table.
   template <class Sink>
   void districts(Number warehouse, Sink&& sink) const;
   template <class Sink>

@@ -37,11 +37,11 @@ struct NonUniformConstants {
   Number item = 0;
 };
 
-/// What the initial population with this seed uses.
+/// The constants of the initial population with this seed.
 [[nodiscard]] NonUniformConstants constants_of_load(std::uint64_t seed) noexcept;
 
-/// What a run uses on a population made with `load`: the constants for last names differ as clause
-/// 2.1.6.1 asks for, so that a run's popular names are not those of the population.
+/// The constants of a run on a population made with `load`: those for last names differ as clause
+/// 2.1.6.1 requires, so that a run's popular names are not those of the population.
 [[nodiscard]] NonUniformConstants constants_of_run(std::uint64_t seed,
                                                    const NonUniformConstants& load) noexcept;
 

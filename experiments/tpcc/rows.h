@@ -1,9 +1,9 @@
 // The nine tables of TPC-C: the columns that are not key (keys.h has those), and how many rows.
 //
 // Column widths are those of clause 1.3.1; money is in cents, rates in 1/10000, dates in
-// microseconds since 1970. A row in memory has room for all its texts; encoded_row.h makes of it
-// what is stored. columns() lists the columns as stored: what always has the same size comes first
-// and so stands at fixed offsets, what grows (C_DATA) last.
+// microseconds since 1970. A row in memory has space for the longest texts; encoded_row.h makes the
+// stored form. columns() lists the columns as stored: those of fixed size come first and so are at
+// fixed offsets, the one that grows (C_DATA) comes last.
 // Thread-safety: plain values.
 #pragma once
 

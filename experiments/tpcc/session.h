@@ -1,7 +1,9 @@
-// What TPC-C needs from an engine: the concept Session, one thread's access to the nine tables.
+// The interface that TPC-C needs from an engine: the concept Session, one thread's access to the
+// nine tables.
 //
-// The operations of tables/session.h, which says what may fail and how; insert() of an order enters
-// it in the index of orders by customer too, and prefetch() takes keys of that, too. Beside them:
+// The operations of tables/session.h, which says what may fail and how; insert() of an order also
+// inserts into the index of orders by customer, and prefetch() also takes keys of that index. In
+// addition:
 //   visit_customers(district, last, visit)
 //                         calls visit(const CustomerNameKey&) for the customers with that last
 //                         name, in the order of their first names; done even if there is none

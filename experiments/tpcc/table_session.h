@@ -75,7 +75,7 @@ class TableSession : public oltp::TableSession<S> {
   }
 
  private:
-  /// Behind all texts that are stored.
+  /// After all stored texts.
   [[nodiscard]] static FixedText<16> last_text() noexcept {
     static constexpr char kBytes[] =
         "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";

@@ -2,11 +2,11 @@
 //
 //   Outcome run(S& session, const NewOrderInput& input, NewOrderOutput& output)    and so on
 //   Outcome run(S& session, const Input& input, Output& output)
-// Each begins its transaction and ends it: committed, rolled back as the input asked for, or rolled
-// back because of a conflict, after which the caller may run the same input again. `output` is
-// meaningful only for what is committed.
-// Failure: DamagedRecord if the database does not hold what it must; what the session throws. The
-//          transaction is rolled back then.
+// Each begins its transaction and ends it: committed, rolled back as the input says, or rolled back
+// because of a conflict, after which the caller may run the same input again. `output` is
+// meaningful only after a commit.
+// Failure: DamagedRecord for wrong contents of the database; the session's errors. The transaction
+//          is rolled back then.
 // Thread-safety: that of the session.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-/// Room for the output of any transaction, used again and again.
+/// Memory for the output of any transaction, reused.
 struct Output {
   NewOrderOutput new_order;
   PaymentOutput payment;

@@ -30,7 +30,7 @@ std::filesystem::path file_of(const std::filesystem::path& directory, TableId ta
   return directory / fmt::format("{}.tbl", name_of(table));
 }
 
-/// A directory, made if it is not there and removed again, if it is empty, unless it is kept.
+/// A directory, created if missing, and removed again, if it is empty, unless keep() was called.
 class Directory {
  public:
   explicit Directory(const std::filesystem::path& path)
@@ -77,7 +77,7 @@ class Generation {
     }
   }
 
-  /// What each thread does.
+  /// The work of one thread.
   void work(const std::atomic<bool>& stopping) {
     TblText text;
     TblText lines;
@@ -211,7 +211,7 @@ Generated generate(const GenerateOptions& options, ProgressDisplay& display) {
   }
   refuse_what_is_there(options);
   require_space(options.directory, expected_bytes / 100 * 105);
-  InterruptSignals signals;  // from here on: whoever makes a file also removes it
+  InterruptSignals signals;  // from here on a run that makes files also removes them
   Directory directory(options.directory);
   const Clock::time_point begin = Clock::now();
   Generation generation(options);

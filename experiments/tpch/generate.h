@@ -1,8 +1,8 @@
-// TPC-H's tables as .tbl files, made by many threads: the same bytes however many there are.
+// TPC-H's tables as .tbl files, made by many threads: the same bytes for any number of them.
 //
-// Failure: UsageError for files that are there already or a device without room for them, before
-//          anything is written; std::system_error for what cannot be written; Interrupted. No file
-//          is left behind then, nor the directory if it was made.
+// Failure: UsageError for existing files or a device without space for them, before anything is
+//          written; std::system_error for failed writes; Interrupted. No file is left then, nor the
+//          directory if it was created.
 // Thread-safety: one call at a time for a directory.
 #pragma once
 
@@ -30,8 +30,8 @@ struct Generated {
 
 Generated generate(const GenerateOptions& options, ProgressDisplay& display);
 
-/// Refuses, as UsageError, to write `bytes` to the device of a directory that has less room. The
-/// directory need not be there yet.
+/// Throws UsageError if the device of the directory has less free space than `bytes`. The directory
+/// need not exist yet.
 void require_space(const std::filesystem::path& directory, std::uint64_t bytes);
 
 }  // namespace palimpsest::experiments::tpch

@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point begin) {
 constexpr std::uint64_t kRowsOfTransaction = 10'000;
 constexpr std::uint64_t kOrdersOfTransaction = kRowsOfTransaction / 5;
 
-/// What one transaction inserts: rows by their numbers.
+/// The rows that one transaction inserts, by their numbers.
 struct Task {
   TableId table = TableId::region;
   bool with_lines = false;  ///< of orders: their lines, too
@@ -83,13 +83,13 @@ class Stopwatch {
 template <class Row>
 class Batch {
  public:
-  /// Empty, for rows of this transaction.
+  /// Empties it, for rows of this transaction.
   void begin(const TableOf<Row>& table, Transaction& in) {
     table_ = &table;
     in_ = &in;
     size_ = 0;
   }
-  /// The row to be made next.
+  /// The row to fill next.
   [[nodiscard]] Row& next(Stopwatch& watch) {
     if (size_ == rows_.size()) {
       insert(watch);
@@ -112,14 +112,14 @@ class Batch {
   std::size_t size_ = 0;
 };
 
-/// What one thread inserts with. It belongs to that thread.
+/// The state of one inserting thread. It belongs to that thread.
 class Inserter {
  public:
   /// `rows` counts those of all threads, for the display.
   Inserter(const Population& population, const Tables& tables, std::atomic<std::uint64_t>& rows)
       : population_(population), tables_(tables), rows_(rows) {}
 
-  /// Inserts what the task says; returns how many rows that were.
+  /// Inserts the task's rows; returns their number.
   std::uint64_t insert(const Task& task, Transaction& in) {
     switch (task.table) {
       case TableId::region: return insert(tables_.region, task, in);
@@ -195,7 +195,7 @@ class Load {
         tables_(database),
         tasks_(make_tasks(options.scale, whole_tables())) {}
 
-  /// What each thread does.
+  /// The work of one thread.
   void work(const std::atomic<bool>& stopping) {
     Inserter inserter(population_, tables_, rows_);
     while (!stopping.load()) {
@@ -230,7 +230,7 @@ class Load {
     return options;
   }
 
-  /// One attempt: where it is too large, another would end in the same way.
+  /// One attempt: if it is too large, another one would fail in the same way.
   std::uint64_t insert_table(const Task& task, Inserter& inserter) {
     Transaction transaction = database_.begin(transaction_options(Durability::synchronous));
     const std::uint64_t rows = inserter.insert(task, transaction);
@@ -279,7 +279,7 @@ void sample(const Database& database, LoadResult& result) {
 void run(const LoadOptions& options, Database& database, ProgressDisplay& display,
          LoadResult& result) {
   constexpr std::chrono::milliseconds kSample{10};
-  constexpr unsigned kSamplesOfStep = 10;  // of the display, and of what the kernel says
+  constexpr unsigned kSamplesOfStep = 10;  // of the display, and of the kernel's counters
   Load load(options, database);
   oltp::Crew crew(options.threads, [&](oltp::Crew& all, std::uint32_t) {
     all.start_together();

@@ -1,14 +1,14 @@
-// A load of TPC-H's tables into a new database through the public API: what a bulk transaction
-// costs beside ordinary ones, in time and in memory for versions.
+// A load of TPC-H's tables into a new database through the public API: compares bulk transactions
+// with ordinary ones, in time and in memory for versions.
 //
 // none, snapshot: transactions of a bounded number of rows at that isolation level, by many threads
 // at once; an order and its lines are of one transaction. With `single_transaction` each table is
 // one transaction. bulk: each table is one bulk transaction. Different tables are then loaded at
 // the same time, each by one thread.
 // Thread-safety: one call at a time for a directory.
-// Failure: what goes wrong after the load has begun is part of the result: a transaction that is
-//          too large for log or memory is one of the things that are measured. Before that,
-//          UsageError, or Error of the database.
+// Failure: an error after the load has begun is part of the result: whether a transaction is too
+//          large for log or memory is one of the measurements. Before that, UsageError, or Error of
+//          the database.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,13 @@ struct LoadResult {
   std::uint64_t rows = 0;     ///< committed
   double seconds = 0;         ///< until the last commit had returned
   double insert_seconds = 0;  ///< of insertions and commits, of all threads: the rest makes rows
-  double close_seconds = 0;   ///< until everything was in its place
+  double close_seconds = 0;   ///< until all pages were written in place
   std::uint64_t version_bytes_max = 0;   ///< at most, as sampled
   std::uint64_t entry_bytes_max = 0;     ///< at most, as sampled
   std::uint64_t resident_bytes_max = 0;  ///< of the process at most, as sampled
   std::uint64_t log_bytes = 0;
   std::uint64_t data_bytes = 0;  ///< of the page file
-  std::string error{};           ///< that ended it; empty if all rows are there
+  std::string error{};           ///< that ended it; empty if all rows were loaded
 };
 
 [[nodiscard]] LoadResult load(const LoadOptions& options, ProgressDisplay& display);

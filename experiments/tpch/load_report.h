@@ -1,4 +1,4 @@
-// What a load of TPC-H's tables came to: lines for people, and a JSON object (README.md).
+// The result of a load of TPC-H's tables: lines for people, and a JSON object (README.md).
 //
 // Thread-safety: pure functions.
 #pragma once

@@ -40,7 +40,7 @@ bool PartedFile::write(std::uint64_t part, std::string_view bytes,
 
 bool PartedFile::place(std::uint64_t part, std::uint64_t bytes, const std::atomic<bool>& stopping,
                        std::uint64_t& offset) {
-  constexpr std::chrono::milliseconds kAskAgain{10};  // nobody announces that it is to stop
+  constexpr std::chrono::milliseconds kAskAgain{10};  // stopping is polled
   std::unique_lock lock(mutex_);
   while (next_part_ != part) {
     if (stopping.load()) {

@@ -1,9 +1,9 @@
-// A file that many threads write, part by part, and that is there only when it is complete.
+// A file that many threads write, part by part, and that appears only when it is complete.
 //
-// It is written beside its place under another name ("orders.tbl.partial"). Parts follow each other
-// in the order of their numbers: where a part begins is known when the one before it has been
-// handed in, so a thread waits for that, and writes at the same time as others.
-// Latching: a mutex of its own; what is written is written without it.
+// It is written under another name ("orders.tbl.partial") in the same directory. Parts follow each
+// other in the order of their numbers: the beginning of a part is known when the one before it has
+// been handed in, so a thread waits for that, and then writes concurrently with other threads.
+// Latching: a mutex of its own, not held during writes.
 // Failure: std::system_error naming the file. A file that is not completed is removed.
 #pragma once
 
@@ -23,14 +23,15 @@ class PartedFile {
   PartedFile(const PartedFile&) = delete;
   PartedFile& operator=(const PartedFile&) = delete;
 
-  /// Any thread; each part once, from 0 on. A part that waits gives up when `stopping`: false.
+  /// Any thread; each part once, from 0 on. Returns false if `stopping` is set while it waits.
   [[nodiscard]] bool write(std::uint64_t part, std::string_view bytes,
                            const std::atomic<bool>& stopping);
-  /// All parts have been written: gives the file its name. Nobody else uses it any more.
+  /// All parts have been written: gives the file its name. No other thread uses the object any
+  /// more.
   void complete();
 
  private:
-  /// Where the part begins: waits for the parts before it. False when stopping.
+  /// The beginning of the part; waits for the parts before it. False when stopping.
   [[nodiscard]] bool place(std::uint64_t part, std::uint64_t bytes,
                            const std::atomic<bool>& stopping, std::uint64_t& offset);
   void write_at(std::uint64_t offset, std::string_view bytes) const;

@@ -13,7 +13,7 @@
 
 namespace palimpsest::experiments::tpch {
 
-/// What random numbers are for: no two uses share a sequence.
+/// The uses of random numbers: no two uses share a sequence.
 enum class Population::Stream : std::uint8_t {
   prose = 1,
   region,
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 constexpr Date kFirstDay = Date::of(1992y / 1 / 1);
 constexpr Date kCurrentDay = Date::of(1995y / 6 / 17);
 constexpr Date kLastDay = Date::of(1998y / 12 / 31);
-/// So long before the last day the last order is made: its lines have arrived by then.
+/// The last order is made so long before the last day that its lines have arrived by then.
 constexpr std::int32_t kDaysOfOrder = 151;
 /// Days on which orders are made.
 constexpr std::uint64_t kOrderDays = [] {
@@ -107,7 +107,7 @@ void assign_colours(std::string& into, Random& random) {
   }
 }
 
-/// Writes "Customer", and behind it `word`, into a comment, at random places.
+/// Writes "Customer", and after it `word`, into a comment, at random positions.
 void write_criticism(std::string& comment, Random& random, std::string_view word) {
   constexpr std::string_view kCustomer = "Customer";
   const std::size_t room = comment.size() - kCustomer.size() - word.size();
@@ -215,7 +215,7 @@ void Population::make(std::uint64_t number, PartSuppRow& into) const {
   into.comment = prose_.piece(random, 49, 198);
 }
 
-/// Uniform among customers whose key three does not divide: the others never order.
+/// Uniform among customers whose key is not a multiple of three: all other customers never order.
 std::int32_t Population::random_buyer(Random& random) const noexcept {
   const std::uint64_t buyers = scale_.customers() - scale_.customers() / 3;
   const std::uint64_t buyer = random.below(buyers);

@@ -4,8 +4,8 @@
 // is the same. Numbers count from 0 in each table; the lines of an order are made with it, since
 // its status and its price are theirs.
 // Distributions are those of the specification; the rows are not those of the TPC's own program,
-// whose random numbers are others. Where the specification asks for some rows at random, as many
-// as it says are chosen, by a permutation.
+// which uses other random numbers. Where the specification requires some rows at random, a
+// permutation chooses exactly that many.
 // Thread-safety: immutable.
 #pragma once
 
@@ -28,7 +28,7 @@ using Cents = std::int64_t;
 /// An order and its lines.
 struct Order {
   OrderRow row{};
-  std::array<LineItemRow, kLinesMax> line{};  ///< the first line_count of them are the order's
+  std::array<LineItemRow, kLinesMax> line{};  ///< the first line_count of them belong to the order
   std::size_t line_count = 0;
 
   [[nodiscard]] std::span<const LineItemRow> lines() const noexcept {
@@ -47,7 +47,7 @@ class Population {
   void make(std::uint64_t number, SupplierRow& into) const;
   void make(std::uint64_t number, CustomerRow& into) const;
   void make(std::uint64_t number, PartRow& into) const;
-  /// The suppliers of a part stand together, kSuppliersOfPart of them.
+  /// The suppliers of a part follow each other, kSuppliersOfPart of them.
   void make(std::uint64_t number, PartSuppRow& into) const;
   void make(std::uint64_t number, Order& into) const;
 

@@ -6,7 +6,7 @@
 namespace palimpsest::experiments::tpch {
 namespace {
 
-/// A word, or a pattern of a sentence or phrase, and how often it comes compared with the others.
+/// A word, or a pattern of a sentence or phrase, and its relative frequency.
 struct Weighted {
   std::string_view text;
   unsigned weight;
@@ -123,7 +123,7 @@ constexpr Weighted kAuxiliaries[] = {{"do", 1},
                                      {"try to", 1}};
 constexpr Weighted kTerminators[] = {{".", 50}, {";", 1}, {":", 1}, {"?", 1}, {"!", 1}, {"--", 1}};
 
-/// Chooses texts by their weights: each is there as often as it weighs.
+/// Chooses texts by their weights: each is listed as often as its weight says.
 class Choice {
  public:
   explicit Choice(std::span<const Weighted> all) {
@@ -193,7 +193,7 @@ class Writer {
 }  // namespace
 
 Prose::Prose(std::uint64_t seed) {
-  constexpr std::size_t kSentenceBytesMax = 256;  // more or less: room, no bound
+  constexpr std::size_t kSentenceBytesMax = 256;  // approximate: for reserving memory, not a bound
   text_.reserve(kBytes + kSentenceBytesMax);
   Random random(seed);
   Writer writer(random, text_);

@@ -1,9 +1,9 @@
-// Pseudo-text by the grammar of clause 4.2.2.10, of which comments are cut.
+// Pseudo-text by the grammar of clause 4.2.2.10, from which comments are cut.
 //
 // As the specification has it, comments are substrings of one long text: cutting one costs a copy,
 // making it by the grammar would cost a draw for each word. Ours has 16 MiB, not 300 MB, so that it
 // is made in a moment and every processor's share of a cache holds some of it.
-// Words that queries look for weigh more than others, as in the TPC's own program.
+// Words that queries look for have larger weights, as in the TPC's own program.
 // Thread-safety: immutable.
 #pragma once
 

@@ -1,7 +1,7 @@
 // The rows of TPC-H's eight tables (clause 1.4), as columns of Palimpsest hold them (schemas.h).
 //
-// One struct serves the generator, the .tbl files and TableOf. Whoever makes many rows makes them
-// in the same struct: its texts keep their memory.
+// One struct serves the generator, the .tbl files and TableOf. Make many rows in the same struct:
+// its texts keep their memory.
 // Thread-safety: plain values.
 #pragma once
 

@@ -22,7 +22,7 @@ bool suppliers_differ(std::uint64_t suppliers, std::uint64_t parts) noexcept {
   return true;
 }
 
-/// What a row takes in a .tbl file: measured at scale factor 1, where each key has most of its
+/// Bytes of a row in a .tbl file: measured at scale factor 1, where each key has most of its
 /// digits; ten times the scale is a digit more.
 struct TblRow {
   double bytes;

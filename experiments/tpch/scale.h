@@ -25,7 +25,7 @@ inline constexpr std::array kTables{TableId::region,   TableId::nation,  TableId
                                     TableId::customer, TableId::part,    TableId::partsupp,
                                     TableId::orders,   TableId::lineitem};
 
-/// As the table is called: "lineitem".
+/// The table's name: "lineitem".
 [[nodiscard]] std::string_view name_of(TableId table) noexcept;
 
 inline constexpr std::uint64_t kRegions = 5;
@@ -49,7 +49,7 @@ class Scale {
   [[nodiscard]] std::uint64_t parts() const noexcept { return scaled(200'000); }
   [[nodiscard]] std::uint64_t orders() const noexcept { return scaled(1'500'000); }
   [[nodiscard]] std::uint64_t clerks() const noexcept { return scaled(1'000); }
-  /// Suppliers of whom a customer complains; as many are recommended.
+  /// Suppliers that a customer complains of; as many are recommended.
   [[nodiscard]] std::uint64_t complaints() const noexcept { return scaled(5); }
 
   /// Of a table; of lineitem four times the orders, which it has on average.

@@ -1,8 +1,9 @@
-// TPC-H's eight tables as schemas: for the API, as text for `palimpsest load --schema`, and which
-// column is which member of a row.
+// TPC-H's eight tables as schemas: for the API, as text for `palimpsest load --schema`, and the
+// mapping of columns to members of a row.
 //
-// Types are those of clause 1.4: identifiers of orders have 64 bits, all others 32; decimals have
-// 12 digits, two behind the point; fixed texts are character(n), variable ones varchar(n).
+// Types are those of clause 1.4: identifiers of orders have 64 bits, all other identifiers 32;
+// decimals have 12 digits, two after the point; fixed texts are character(n), variable ones
+// varchar(n).
 // Thread-safety: pure functions.
 #pragma once
 

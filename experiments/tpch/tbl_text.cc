@@ -5,7 +5,7 @@
 namespace palimpsest::experiments::tpch {
 namespace {
 
-/// Of a number of 64 bits, with its sign, a point and a bar.
+/// Characters of a number of 64 bits, with its sign, a point and a bar.
 constexpr std::size_t kNumberBytesMax = 24;
 
 char* write_two_digits(char* at, unsigned number) noexcept {

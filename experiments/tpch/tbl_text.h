@@ -1,5 +1,5 @@
 // Rows as lines of a .tbl file, the format of the TPC's own program: fields with a vertical bar
-// behind each of them, no quotes.
+// after each of them, no quotes.
 //
 // Thread-safety: belongs to one thread.
 #pragma once
@@ -35,19 +35,19 @@ class TblText {
   void text(std::string_view field);
   void letter(Letter field);
   void number(std::int64_t field);
-  /// With its two digits behind the point.
+  /// With its two digits after the point.
   void money(const Decimal& field);
   void date(Date field);
   void end_line();
 
-  /// Room for `bytes` more.
+  /// Space for `bytes` more.
   [[nodiscard]] char* room(std::size_t bytes) {
     if (bytes_.size() - size_ < bytes) [[unlikely]] {
       bytes_.resize(2 * bytes_.size() + bytes);
     }
     return bytes_.data() + size_;
   }
-  /// What was written into the room ends there, and a bar follows.
+  /// The text written into that space ends there; appends a bar.
   void end_field(char* end) noexcept {
     *end = '|';
     size_ = static_cast<std::size_t>(end + 1 - bytes_.data());

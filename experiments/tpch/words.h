@@ -1,5 +1,4 @@
-// The words of which TPC-H's rows are made: the lists of clause 4.2.2.13, nations with their
-// regions (4.2.3).
+// The words of TPC-H's rows: the lists of clause 4.2.2.13, nations with their regions (4.2.3).
 //
 // Thread-safety: constants.
 #pragma once

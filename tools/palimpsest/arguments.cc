@@ -8,11 +8,11 @@
 namespace palimpsest::tools {
 namespace {
 
-/// What the option means that may be empty.
+/// The option that may be empty.
 constexpr std::string_view kNull = "null";
 constexpr const char* kEmpty = "the value is empty";
 
-/// `--option=`, and no value behind it.
+/// `--option=` without a value.
 bool has_empty_value(std::string_view word) {
   return word.starts_with("--") && word.find('=') == word.size() - 1;
 }

@@ -1,7 +1,7 @@
 // `palimpsest backup DB DIR`: a copy of a database, opened once, so that it is known to open.
 //
-// The database is opened to be read, so that nothing is written to it; who has it open already
-// copies it itself, by Database::backup().
+// The database is opened read-only; a program that has it open copies it itself, by
+// Database::backup().
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -81,7 +81,7 @@ void show(const BackupFlags& flags, const BackupReport& report) {
   }
 }
 
-/// From when `is_whole` is set the copy is there, and stays whatever happens.
+/// Once `is_whole` is set the copy is complete, and stays whatever happens.
 int back_up(const BackupFlags& flags, bool& is_whole) {
   const load::DatabasePlace place{.pages = flags.database, .log = flags.log_directory};
   load::require_apart(flags.copy, place.pages);

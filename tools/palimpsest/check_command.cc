@@ -1,14 +1,14 @@
-// `palimpsest check DIR`: whether a database that nobody has open is whole. One that was not closed
-// cleanly is recovered in memory at first.
+// `palimpsest check DIR`: checks a database that no process has open for damage. One that was not
+// closed cleanly is first recovered in memory.
 //
 // Checked: the page file's header and length; the checksum and identity of every page in use; each
 // tree, the catalog first, node by node, and the blocks of its large values; the space map against
 // what the trees reach; the definition of each table, its rows, and its indexes against the rows;
-// the log's control file and segments. After a clean close no page is pending to be freed and
-// nothing waits in the log, so every page in use must be reached from a tree, and every row and
-// every entry is that of a transaction that has committed.
-// Pages that are free are not looked at: their bytes mean nothing.
-// A finding does not end the check; what cannot be looked at because of it is left out.
+// the log's control file and segments. After a clean close no page has a pending free and the log
+// has nothing to replay, so every page in use must be reached from a tree, and every row and every
+// entry belongs to a committed transaction. Free pages are not checked: their bytes have no
+// meaning. A finding does not end the check; parts that cannot be checked because of it are left
+// out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ using load::tell;
 namespace {
 
 constexpr std::uint32_t kPagesAtOnce = 32;
-/// Of the memory for pages, which part is taken beside it for keys of indexes.
+/// Memory for keys of indexes, beside that for pages: one part in so many of it.
 constexpr std::uint64_t kBatchShare = 4;
 
 /// Every page in use, read and verified.
@@ -86,7 +86,7 @@ class Check {
  public:
   Check(const ClosedOptions& options, CheckReport& report) : options_(options), report_(report) {}
 
-  /// Throws what says that the database cannot be checked.
+  /// Throws an error that means that the database cannot be checked.
   void run() {
     if (!open_view()) {
       return;
@@ -109,7 +109,7 @@ class Check {
   }
 
  private:
-  /// False: it was not closed cleanly, and what it was is damaged.
+  /// False: it was not closed cleanly, and is damaged.
   bool open_view() {
     try {
       view_ = view_of(options_);
@@ -123,7 +123,7 @@ class Check {
     }
   }
 
-  /// False: the page file is none, and that is damage, since the log says that it was one.
+  /// False: the file is not a page file, which is damage, since the log says that it was one.
   bool open_pages(std::optional<engine::OfflineDatabase>& database) {
     require_page_file(*view_.pages);
     try {
@@ -141,7 +141,7 @@ class Check {
     }
   }
 
-  /// What goes wrong is a finding; false then.
+  /// An error is a finding; returns false then.
   template <class Call>
   bool attempt(std::string_view where, const Call& call) {
     try {
@@ -193,7 +193,7 @@ class Check {
     }
     if (std::ranges::all_of(checked, &CheckedTree::sound)) {
       report_.find("space map", btree::audit_space(database.file(), database.space(), reached));
-    } else {  // pages behind the damage are not reached
+    } else {  // pages below the damage are not reached
       report_.left_out("space map", "not compared with the trees, which are damaged");
     }
     const std::uint64_t batch_bytes = (options_.memory_mib << 20U) / kBatchShare;
@@ -235,7 +235,7 @@ int check(const ClosedOptions& options, CheckReport& report) {
   return report.sound() ? kOk : kFailed;
 }
 
-/// What ends a check before its end says nothing of the database, unless something was found.
+/// An aborted check says nothing about the database, unless it has found something.
 int run(const ClosedOptions& options) {
   CheckReport report(options.json);
   try {

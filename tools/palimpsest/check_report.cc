@@ -22,7 +22,7 @@ void print_line(const Json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-/// Pages lost in a large file are many: the first findings of a kind are enough to see where.
+/// A large file may have many lost pages: the first findings of a kind show where.
 constexpr std::uint64_t kShownMax = 200;
 
 }  // namespace

@@ -1,9 +1,10 @@
-// What `palimpsest check` prints: as text, a line an item, or as JSON, an object a line.
+// The output of `palimpsest check`: as text, a line for each item, or as JSON, an object on each
+// line.
 //
 // JSON: each object has "kind": file, log, pages, tree, table, index, unused_tree, finding,
 // left_out, error, result. A finding has "where" and "message"; the result is the last line:
-// "sound", and the number of "findings", which counts those too that are not shown. What is added
-// later is added as further members and kinds.
+// "sound", and the number of "findings", including those not shown. Later versions may add members
+// and kinds.
 // Failure: std::system_error if the output cannot be written.
 #pragma once
 
@@ -31,7 +32,7 @@ class CheckReport {
   explicit CheckReport(bool json) : json_(json) {}
 
   void show(const buffer::PageFile& file) const;
-  /// Of a log that is whole.
+  /// For a log without damage.
   void show(const wal::Segments& segments) const;
   void show(const PageScan& scan) const;
   void show(std::string_view tree, const btree::TreeAudit& audit) const;
@@ -39,14 +40,14 @@ class CheckReport {
   void show(std::string_view table, const engine::TableAudit& audit) const;
   void show(const engine::UnusedTree& tree, std::uint64_t records) const;
 
-  /// Something is wrong.
+  /// Reports damage.
   void find(std::string_view where, std::string_view message);
   void find(std::string_view where, const btree::Findings& findings);
-  /// Something could not be looked at because of that.
+  /// Reports a part that could not be checked because of damage.
   void left_out(std::string_view what, std::string_view why) const;
-  /// The database cannot be checked; people read it on stderr.
+  /// The database cannot be checked; as text, stderr has the message.
   void refuse(const Error& error) const;
-  /// The last line; all of them are written then.
+  /// Writes the last line, and flushes.
   void conclude() const;
 
   [[nodiscard]] bool sound() const noexcept { return findings_ == 0; }

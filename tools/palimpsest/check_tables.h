@@ -1,5 +1,5 @@
-// The part of `palimpsest check` that looks at tables: their definitions, their rows, and whether
-// their indexes say what the rows say.
+// The part of `palimpsest check` that checks tables: their definitions, their rows, and whether
+// their indexes match the rows.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct CheckedTree {
   std::uint64_t records = 0;  ///< if it is sound
 };
 
-/// Checks all tables; those whose trees are damaged are left out. `batch_bytes`: memory for keys
-/// that are looked up together. Throws Error for what cannot be read although the trees were sound.
+/// Checks all tables, except those with damaged trees. `batch_bytes`: memory for keys that are
+/// looked up together. Throws Error if something cannot be read although the trees were sound.
 void check_tables(engine::TreeCatalog& catalog, std::span<const CheckedTree> trees,
                   std::uint64_t batch_bytes, CheckReport& report);
 

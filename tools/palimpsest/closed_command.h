@@ -1,5 +1,5 @@
-// What `tables` and `stat` have in common: they look at a database that nobody writes to, and say
-// something of it on standard output.
+// Code shared by `tables` and `stat`: both read a database that no process writes to, and print to
+// standard output.
 //
 // Failure: print() throws std::system_error.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace palimpsest::tools {
 
-/// Of what both say about their exit codes.
+/// The part of both help texts about exit codes.
 inline constexpr const char* kClosedExitCodes =
     "Exit codes: 0 done; 1 failed, or damage was met; 2 usage; 3 it cannot be looked at: in use,\n"
     "never finished, absent, no database, not readable, its log elsewhere, or more to recover\n"
@@ -24,12 +24,12 @@ inline constexpr const char* kClosedExitCodes =
 /// The argument DB, and the options.
 void add_closed_options(CLI::App& command, ClosedOptions& options);
 
-/// Opens the database and calls `look`, whose exit code it returns; tells what keeps it from that,
-/// in the name of `command`.
+/// Opens the database, calls `look` and returns its exit code; prints why it cannot, in the name of
+/// `command`.
 [[nodiscard]] int look_at(const char* command, const ClosedOptions& options,
                           const std::function<int(ClosedFiles&)>& look);
 
-/// Something that is damaged, or not there, on standard error.
+/// Prints damage, or a missing part, to standard error.
 void tell_problem(const char* command, ErrorCode code, std::string_view what);
 
 /// To standard output.

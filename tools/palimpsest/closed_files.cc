@@ -53,7 +53,7 @@ ClosedFiles::ClosedFiles(const ClosedOptions& options) : view_(view_of(options))
   database_->open_catalog(options.memory_mib << 20U);
 }
 
-/// A page file that is none, beside a log, is one that was damaged.
+/// A file that is not a page file, beside a log, is a damaged page file.
 void ClosedFiles::open_pages() {
   require_page_file(*view_.pages);
   try {
@@ -69,7 +69,7 @@ void ClosedFiles::open_pages() {
   }
 }
 
-/// A log that another database's is, is damage, unless the caller has said where the log is.
+/// A log of another database is damage, unless the caller has named the log's directory.
 void ClosedFiles::open_log(const ClosedOptions& options) {
   io::Device& device = require_log(view_, options);
   try {

@@ -1,8 +1,8 @@
-// A database, with its log, as the subcommands that look at it open it: nothing is changed, and
-// what was not closed cleanly is recovered in memory (database_view.h).
+// A database with its log, opened for subcommands that only read it: nothing is changed, and a
+// database that was not closed cleanly is recovered in memory (database_view.h).
 //
-// Failure: Error. is_refusal() tells what says that it cannot be looked at now (in use, never
-//          finished, absent, no database, not readable, its log elsewhere) from damage.
+// Failure: Error. is_refusal() distinguishes refusals (in use, never finished, absent, no database,
+//          not readable, its log elsewhere) from damage.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace palimpsest::tools {
 
-/// Whether this says that the database cannot be looked at now, and not that it is damaged.
+/// Whether the error means that the database cannot be read now, and not that it is damaged.
 [[nodiscard]] bool is_refusal(ErrorCode code) noexcept;
 
 [[noreturn]] void throw_no_database(const io::Device& device, ErrorCode code, std::string_view why);
@@ -26,14 +26,14 @@ namespace palimpsest::tools {
 /// Throws not_found if there is no page file.
 void require_page_file(io::Device& device);
 
-/// The log's directory. Throws what open_log_directory() does if there is none.
+/// The log's directory. Throws as open_log_directory() if there is none.
 [[nodiscard]] io::Device& require_log(DatabaseView& view, const ClosedOptions& options);
 
-/// Throws not_closed_cleanly if the log says so, or has anything to be replayed; what reading it
-/// throws.
+/// Throws not_closed_cleanly if the log says so, or has records to replay; and errors of reading
+/// it.
 void require_nothing_to_replay(const wal::LogStore& log);
 
-/// All of it open: pages, space map, catalog, log.
+/// An open database: pages, space map, catalog, log.
 class ClosedFiles {
  public:
   explicit ClosedFiles(const ClosedOptions& options);

@@ -1,7 +1,7 @@
-// What the subcommands of `palimpsest` share: how one is added, and what the exit codes mean.
+// Code shared by the subcommands of `palimpsest`: how to add one, and the meaning of exit codes.
 //
-// Failure: an action throws Error, or what the standard library throws; main() prints the message
-//          and exits with kFailed.
+// Failure: an action throws Error, or an exception of the standard library; main() prints the
+//          message and exits with kFailed.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,40 +11,40 @@ namespace palimpsest::tools {
 
 inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
-inline constexpr int kUsage = 2;   ///< the command line means nothing
+inline constexpr int kUsage = 2;   ///< invalid command line
 /// `check`, `tables`, `stat`: in use, never finished, absent or not readable, its log elsewhere,
-/// or, of `check`, the output cannot be written; nothing is said of it.
+/// or, for `check`, the output cannot be written; says nothing about the database's state.
 inline constexpr int kCannotCheck = 3;
-inline constexpr int kTooManyFaults =
-    3;  ///< `load` only: more bad records than it was to go on with
+inline constexpr int kTooManyFaults = 3;  ///< `load` only: more bad records than allowed
 /// `load` only: it failed after its commit.
 inline constexpr int kLoaded = 4;
-/// `load` only: it failed in its commit; the database, opened again, tells if the rows are there.
+/// `load` only: it failed in its commit; open the database again to see if it has the rows.
 inline constexpr int kCommitUnknown = 5;
-inline constexpr int kInterrupted = 130;  ///< those that take long: by SIGINT or SIGTERM
+inline constexpr int kInterrupted = 130;  ///< long-running ones: by SIGINT or SIGTERM
 
-/// Of the option --log-directory, which all of them have.
+/// Help text of the option --log-directory, common to all subcommands.
 inline constexpr const char* kLogDirectoryHelp = "where its log is, if not beside its pages";
 
-/// What the chosen subcommand does; returns the exit code.
+/// The action of the chosen subcommand; returns the exit code.
 using Action = std::function<int()>;
 
-/// `palimpsest log DIR`: shows a database's log and verifies it. Each of these adds a subcommand to
-/// `app` that, when it is named, puts itself into `chosen`; both outlive the parsing and the call.
+/// `palimpsest log DIR`: shows a database's log and verifies it. Each of these functions adds a
+/// subcommand to `app`; when it is named, it stores its action in `chosen`. Both outlive the
+/// parsing and the call.
 void add_log_command(CLI::App& app, Action& chosen);
-/// `palimpsest check DIR`: whether a database is whole.
+/// `palimpsest check DIR`: checks a database for damage.
 void add_check_command(CLI::App& app, Action& chosen);
-/// `palimpsest tables DB [TABLE...]`: what the tables of a database are.
+/// `palimpsest tables DB [TABLE...]`: shows the schemas of a database's tables.
 void add_tables_command(CLI::App& app, Action& chosen);
-/// `palimpsest stat DB`: what takes which room in a database.
+/// `palimpsest stat DB`: shows how much space each part of a database takes.
 void add_stat_command(CLI::App& app, Action& chosen);
-/// `palimpsest load DB TABLE FILE...`: rows from files into a table.
+/// `palimpsest load DB TABLE FILE...`: loads rows from files into a table.
 void add_load_command(CLI::App& app, Action& chosen);
-/// `palimpsest dump DB TABLE`: the rows of a table as text.
+/// `palimpsest dump DB TABLE`: writes the rows of a table as text.
 void add_dump_command(CLI::App& app, Action& chosen);
-/// `palimpsest backup DB DIR`: a copy of a database.
+/// `palimpsest backup DB DIR`: copies a database.
 void add_backup_command(CLI::App& app, Action& chosen);
-/// `palimpsest compact DB`: a page file as short as what is in use.
+/// `palimpsest compact DB`: makes the page file as short as its used pages allow.
 void add_compact_command(CLI::App& app, Action& chosen);
 
 }  // namespace palimpsest::tools

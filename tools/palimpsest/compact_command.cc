@@ -1,4 +1,4 @@
-// `palimpsest compact DB`: a page file as short as what is in use.
+// `palimpsest compact DB`: makes the page file as short as its used pages allow.
 //
 // A program that has the database open does it itself, by Database::compact().
 #include <fmt/format.h>

@@ -16,8 +16,8 @@
 namespace palimpsest::tools {
 namespace {
 
-/// Whether there is a whole database that has to be recovered. Of what cannot be read nothing is
-/// said: then it is not.
+/// Whether there is an undamaged database that has to be recovered. False, without a message, if it
+/// cannot be read.
 bool has_to_be_recovered(const DatabaseView& view) {
   try {
     const auto file = buffer::PageFile::open(*view.pages, buffer::kPageFileName,

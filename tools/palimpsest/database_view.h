@@ -1,10 +1,10 @@
-// A database's directories as the subcommands that look at it see them: as they are if it was
-// closed cleanly, else as opening it would leave them, recovered in memory. Nothing is written to
-// them.
+// A database's directories for subcommands that only read: unchanged if it was closed cleanly, else
+// recovered in memory, as opening it would leave them. Nothing is written to them.
 //
-// Nobody can write to the database while there is a view of it; others may look at it, too.
+// No process can write to the database while there is a view of it; other processes may read it,
+// too.
 // Failure: Error as open_quietly() and the opening of a database (locked, corruption, ...);
-//          out_of_memory if more has to be recovered than the memory for pages can hold.
+//          out_of_memory if recovery needs more than the memory for pages.
 // Thread-safety: belongs to one thread.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace palimpsest::tools {
 
-/// What such a subcommand is told of the database.
+/// Where such a subcommand finds the database.
 struct ClosedOptions {
   std::string directory;
   std::string log_directory;  ///< empty: beside the pages
@@ -32,14 +32,13 @@ struct DatabaseView {
   bool is_recovered = false;        ///< it was not closed cleanly
 };
 
-/// Whether opening the database would replay any of its log. Throws what reading it throws.
+/// Whether opening the database would replay any of its log. Throws errors of reading it.
 [[nodiscard]] bool has_to_be_replayed(const wal::LogStore& log);
 
-/// Of what cannot be read at all, the view is as it lies there: whoever looks at it meets the
-/// damage.
+/// If the database cannot be read at all, the view shows it unchanged: its reader meets the damage.
 [[nodiscard]] DatabaseView view_of(const ClosedOptions& options);
 
-/// Tells on standard error, in the name of `command`, that it is a recovered one, if it is.
+/// If the view is a recovered one, says so on standard error, in the name of `command`.
 void tell_if_recovered(const DatabaseView& view, const char* command);
 
 }  // namespace palimpsest::tools

@@ -13,7 +13,7 @@ using load::UsageError;
 
 constexpr std::string_view kNone = "none";
 
-/// One byte, which people may write as "tab" or "\t".
+/// One byte, which users may write as "tab" or "\t".
 char byte_of(std::string_view option, std::string_view text) {
   if (text == "tab" || text == "\\t") {
     return '\t';

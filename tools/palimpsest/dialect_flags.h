@@ -1,4 +1,4 @@
-// The options by which `load` and `dump` are told how records are written.
+// The options of `load` and `dump` that describe the format of records.
 //
 // Thread-safety: a plain value. Failure: UsageError for options that exclude each other.
 #pragma once
@@ -21,12 +21,12 @@ struct DialectFlags {
   std::string bytes = "hex";
   bool skip_blank = false;
 
-  /// Those that both commands have. The flags outlive the parsing.
+  /// Adds the options of both commands. The flags outlive the parsing.
   void add_to(CLI::App& command);
-  /// Of reading: comments and blank lines.
+  /// Adds the options of `load` only: comments and blank lines.
   void add_reading_to(CLI::App& command);
 
-  /// `path` says the format if no option does.
+  /// `path` determines the format if no option does.
   [[nodiscard]] load::Dialect dialect(const std::string& path) const;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLogFolder = "log";
 
-/// What lies beside the pages of a database whose log lies elsewhere (engine/log_place.h) is none.
+/// If a database's log is elsewhere (engine/log_place.h), a log beside its pages is not its log.
 bool has_log_files(io::Device& device) {
   return std::ranges::any_of(device.list(), [](const std::string& name) {
     return name == wal::kControlFileName || wal::Segments::is_name(name);

@@ -1,5 +1,5 @@
-// `palimpsest log DIR`: what a database's log says about itself, whether all of it is whole, and
-// its records.
+// `palimpsest log DIR`: shows what a database's log says about itself, verifies it, and lists its
+// records.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,11 +37,11 @@ struct LogOptions {
   std::string log_directory;  ///< empty: beside the pages
   bool records = false;
   bool json = false;
-  std::uint32_t page_bytes = 0;  ///< 0: what the page file says
+  std::uint32_t page_bytes = 0;  ///< 0: as the page file says
 };
 
-/// The page size of the database, by which records of trees are read. A page file that is missing
-/// or damaged is not this command's subject.
+/// The page size of the database, needed to read records of trees. This command ignores a missing
+/// or damaged page file.
 std::uint32_t page_bytes_of(const std::string& directory) {
   try {
     const auto file =

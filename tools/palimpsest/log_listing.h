@@ -1,10 +1,10 @@
-// What `palimpsest log` prints: as text, a line an item, or as JSON, an object a line ("JSON
-// Lines"), so that a log of any size is shown while it is read.
+// The output of `palimpsest log`: as text, a line for each item, or as JSON, an object on each line
+// ("JSON Lines"), so that a log of any size is shown while it is read.
 //
 // JSON: each object has "kind": control, segments, stream, record, error. Numbers are numbers,
 // names of segments strings; the members are named as in the C++ structures. A record has "text",
-// its line without place, and "counts": whether recovery replays it. What is added later is added
-// as further members and kinds.
+// its line without the position, and "counts": whether recovery replays it. Later versions may add
+// members and kinds.
 // Failure: std::system_error if the output cannot be written.
 #pragma once
 
@@ -25,10 +25,10 @@ class LogListing {
 
   void show(const wal::ControlState& control) const;
   void show(const wal::Segments& segments) const;
-  /// A log that was judged whole.
+  /// A log without damage.
   void show(const wal::LogReader& reader, const wal::Segments& segments) const;
   void show(const wal::LoggedRecord& logged) const;
-  /// Only in JSON: people read it on stderr.
+  /// Only in JSON: as text, stderr has the message.
   void show(const Error& error) const;
 
  private:

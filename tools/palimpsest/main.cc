@@ -1,5 +1,5 @@
-// The `palimpsest` command: looks into databases, copies them, loads and dumps tables. What it can
-// do is in the files beside this one, a subcommand each (command.h).
+// The `palimpsest` command: looks into databases, copies them, loads and dumps tables. The files
+// beside this one have a subcommand each (command.h).
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -16,7 +16,7 @@ using load::tell;
 
 namespace {
 
-/// The exit code of the subcommand that the words name, or of a question about the command itself.
+/// The exit code of the subcommand that the words name, or of --help or --version.
 int act(CLI::App& app, int argc, const char* const* argv) {
   Action chosen;
   add_check_command(app, chosen);
@@ -47,7 +47,7 @@ int run(int argc, const char* const* argv) {
   app.set_version_flag("--version", "palimpsest " PALIMPSEST_VERSION, "Print the version and exit");
   const int code = act(app, argc, argv);
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (code == kOk && !is_written) {  // other codes say that something is wrong already
+  if (code == kOk && !is_written) {  // other codes already report a failure
     tell("palimpsest: the output could not be written\n");
     return kFailed;
   }
@@ -57,7 +57,7 @@ int run(int argc, const char* const* argv) {
 }  // namespace
 }  // namespace palimpsest::tools
 
-// A file that may not grow any more is an error of the call that would let it.
+// Writing beyond a file size limit then fails with an error, instead of a signal.
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   try {

@@ -25,7 +25,7 @@ double percent_of(double share) {
   return std::round(share * 1000) / 10;
 }
 
-/// As it is shown: a tree of no table in parentheses, which no name without quotes has.
+/// The displayed name: a tree of no table is in parentheses, which unquoted names cannot have.
 std::string shown_name(const TreeRoom& tree) {
   switch (tree.kind) {
     case TreeRoom::Kind::table: return load::name_text_of(tree.name);
@@ -45,7 +45,8 @@ std::string_view name_of(TreeRoom::Kind kind) {
   return "tree";
 }
 
-/// All pages of trees. Rows and entries of indexes make no sum, nor do heights and fills.
+/// All pages of trees. Sums of rows with entries of indexes, of heights or of fills would be
+/// meaningless.
 TreeRoom total_of(std::span<const TreeRoom> trees) {
   TreeRoom total{.name = "total"};
   for (const TreeRoom& tree : trees) {

@@ -1,9 +1,8 @@
-// `palimpsest stat DB`: what takes which room in a database that was closed.
+// `palimpsest stat DB`: shows how much space each part of a closed database takes.
 //
-// Nothing is estimated: every node of every tree is read, once; of large values only what their
-// leaves say of them. The records of a tree in which a bulk that came to nothing has left some are
-// counted one by one besides, without those.
-// What is damaged is told of, and marked; the numbers of the rest are right.
+// Nothing is estimated: every node of every tree is read, once; of large values only their
+// descriptors in leaves. In a tree with records left by an aborted bulk, the records are also
+// counted one by one, without those. Damage is reported, and marked; all other numbers are right.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +28,7 @@ namespace {
 constexpr const char* kName = "stat";
 constexpr std::size_t kRecordsHint = 1024;
 
-/// What a tree is for.
+/// The purpose of a tree.
 using Uses = std::map<TreeId, TreeRoom>;
 
 void add_uses(const engine::TableDefinition& table, Uses& uses) {
@@ -85,7 +84,7 @@ class Stat {
   void add_problem(std::string what, ErrorCode code = ErrorCode::corruption) {
     problems_.push_back({code, std::move(what)});
   }
-  /// What is damaged is a problem, and the rest goes on.
+  /// Damage is reported as a problem, and the rest continues.
   template <class Call>
   void attempt(const std::string& where, const Call& call) {
     try {
@@ -182,7 +181,7 @@ class Stat {
   engine::OfflineDatabase& database_;
   const wal::LogStore& log_;
   Uses uses_;
-  std::set<TreeId> has_leftovers_;  ///< of a bulk that came to nothing
+  std::set<TreeId> has_leftovers_;  ///< of an aborted bulk
   btree::PageSet reached_;
   Room room_;
   std::vector<Problem> problems_;

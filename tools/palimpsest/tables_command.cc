@@ -1,8 +1,8 @@
-// `palimpsest tables DB [TABLE...]`: what the tables of a database that was closed are.
+// `palimpsest tables DB [TABLE...]`: shows the schemas of a closed database's tables.
 //
 // A block of text is a schema as `load --schema-file` takes it, with the table's name in a comment
-// above it. JSON: an object a table, of "kind" table; "schema" is the same text on one line.
-// Only definitions are read, no rows. One that is damaged is told of, and the others are shown.
+// above it. JSON: an object for each table, of "kind" table; "schema" is the same text on one line.
+// Only definitions are read, no rows. A damaged one is reported, and all other tables are shown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ std::string text_of(const std::vector<load::TableText>& tables, bool json) {
   return text;
 }
 
-/// Shows those that were asked for, and tells what keeps it from the others.
+/// Shows the requested tables, and reports why it cannot show the rest.
 class Tables {
  public:
   explicit Tables(const TablesOptions& options) : options_(options) {}
@@ -119,7 +119,7 @@ class Tables {
     return options_.tables.empty() ||
            std::ranges::find(options_.tables, name) != options_.tables.end();
   }
-  /// Which is damaged; its name is known as it is shown.
+  /// A damaged one; its name as it is shown.
   [[nodiscard]] bool is_wanted(const engine::DamagedDefinition& damaged) const {
     return options_.tables.empty() || std::ranges::any_of(options_.tables, [&](const auto& name) {
              return btree::printable(name) == damaged.table;

@@ -1,5 +1,5 @@
-"""The part `files`: a CSV file of TPC-H's lineitem into an empty database, with as much memory for
-everyone. What is made before, what is run, how long that takes."""
+"""The part `files`: loads a CSV file of TPC-H's lineitem into an empty database, with the same memory for every
+engine. The files, the runs, and their duration."""
 import dataclasses
 import os
 import sys
@@ -37,7 +37,7 @@ class FilesScale:
     memory_mib: int
     tenfold_factor: float
     tenfold_memory_mib: int
-    # Of ten times the memory: one round, and not of those that would take minutes.
+    # With ten times the memory: one round, without the engines that would take minutes.
     tenfold_engines: tuple
 
     def factor_of(self, name):
@@ -64,7 +64,7 @@ def file_name(name):
 
 
 def missing(engine, directory):
-    """Why an engine cannot be measured on data below a directory that is there, or None."""
+    """Why an engine cannot be measured on data below an existing directory, or None."""
     return loaders.missing(engine, directory) if engine in ENGINES else None
 
 

@@ -1,4 +1,4 @@
-"""What a comparison runs: variants of each part, rounds, how long that takes and how much disk."""
+"""The plan of a comparison: variants of each part, rounds, their duration and disk space."""
 import dataclasses
 
 from comparison import files
@@ -22,14 +22,14 @@ PARTS = ("load", "files", "beside", "window", "range")  # as they are run: range
 # For the estimate of time, at the slow end.
 TPCH_ROWS = 8_660_000  # at scale factor 1
 LOAD_ROWS_PER_S = 330_000
-UPDATE_ROWS_PER_S = 150_000  # in a bulk, beside others
+UPDATE_ROWS_PER_S = 150_000  # in a bulk, beside other work
 RANGE_ROWS_PER_S = {engine: 300_000 if engine in OURS else 700_000 for engine in RANGE_ENGINES}
 OVERHEAD_SECONDS = 2  # of a process: opening, closing, verifying, removing
 # For the estimate of disk.
 LOAD_BYTES = 3 << 30  # at scale factor 1, without the log
 ROW_BYTES = 100
 RANGE_FACTOR = 3  # of the bytes of the rows: files, and what compactions write
-BESIDE_FACTOR = 5  # updated rows may take twice their room
+BESIDE_FACTOR = 5  # updated rows may take twice their space
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,12 +132,12 @@ def seconds_of(part, scale, engines):
 
 
 def memory_bytes(scale):
-    """Memory of a machine that loads so much."""
+    """The memory that a machine needs for such a load."""
     return (scale.load_memory_mib + 1024) * MIB
 
 
 def disk_bytes(parts, scale):
-    """Disk that the largest of these parts takes: each run's data is removed behind it."""
+    """Disk that the largest of these parts takes: each run's data is removed after it."""
     log = max(256 * MIB, 2 * scale.load_memory_mib * MIB)
     needed = {"load": LOAD_BYTES * scale.scale_factor + log,
               "beside": BESIDE_FACTOR * scale.records * ROW_BYTES + 1024 * MIB,

@@ -1,4 +1,4 @@
-"""What a comparison is made of: steps of variants, run in rounds."""
+"""The elements of a comparison: steps of variants, run in rounds."""
 import dataclasses
 
 

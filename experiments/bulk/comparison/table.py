@@ -5,7 +5,7 @@ from common.tables import markdown, ratio, with_spread
 from comparison import files, plan
 
 MB = 1e6
-WITHIN = 0.10  # of loads without versions: what bulks are to stay within
+WITHIN = 0.10  # of loads without versions: the limit for bulks
 
 
 class Results:
@@ -25,7 +25,7 @@ class Results:
         return list(self.found.get(step, {}))
 
     def of(self, step, variant):
-        """Those that did not fail."""
+        """The results that did not fail."""
         return [result for result in self.found.get(step, {}).get(variant, [])
                 if "failed" not in result]
 
@@ -143,7 +143,7 @@ FILES = (("s until durable", "seconds"), ("MB/s", "mb_per_s"), ("rows/s", rows_p
 
 
 def files_ratios(results):
-    """How many times the others' MB/s Palimpsest's loader makes."""
+    """The ratio of the MB/s of Palimpsest's loader to those of the other engines."""
     lines = []
     for row in dict.fromkeys(row for row, _ in results.variants("files")):
         rates = [results.median("files", (row, name), "mb_per_s") for name in files.ENGINES]

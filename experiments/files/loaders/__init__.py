@@ -1,5 +1,5 @@
-"""Loading a file by other programs: one function each, of the file, an empty directory, the memory
-allowed, and the directory of the binaries. It returns what load.py prints."""
+"""Loads a file with other programs: one function for each, with the file, an empty directory, the allowed
+memory, and the directory of the binaries. It returns the object that load.py prints."""
 import os
 import sys
 
@@ -19,7 +19,7 @@ ENGINES = {
 
 
 def missing(engine, directory):
-    """Why an engine cannot be measured on data below a directory that is there, or None."""
+    """Why an engine cannot be measured on data below an existing directory, or None."""
     if engine == "sqlite":
         return sqlite.missing()
     return postgresql.missing(directory) if engine.startswith("postgresql") else None

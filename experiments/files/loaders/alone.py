@@ -1,4 +1,4 @@
-"""What bounds every load: Palimpsest's parser with nothing behind it, the device with nothing before."""
+"""The bounds of every load: Palimpsest's parser alone, and the device alone."""
 import json
 import os
 import time
@@ -19,8 +19,8 @@ def parse(input_file, path, memory_bytes, build):
 
 
 def write(input_file, path, _memory_bytes, _build):
-    """The bytes of the file, written in their order and synced; then read again from the device. Not by
-    what would share blocks or copy them within the kernel."""
+    """Writes the bytes of the file in order and syncs them; then reads them from the device. Uses no call that
+    would share blocks or copy them within the kernel."""
     copy = os.path.join(path, "copy")
     begin = time.monotonic()
     with open(input_file, "rb", buffering=0) as source, open(copy, "wb", buffering=0) as target:

@@ -1,4 +1,4 @@
-"""Processes that load: none of them outlives this one, and how much memory they took is known."""
+"""Child processes that load: they end with this process, and their memory is measured."""
 import ctypes
 import os
 import pwd
@@ -18,7 +18,7 @@ class Failed(Exception):
 
 
 def unprivileged_user():
-    """Who servers run as that refuse to run as root: None if we are not."""
+    """The user for servers that refuse to run as root: None if this process is not root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -30,9 +30,9 @@ def unprivileged_user():
 
 
 def entering(user=None, at_our_death=signal.SIGKILL):
-    """For a child before it becomes its program: it is that user, and gets that signal should this
-    process die. In this order: a change of users forgets the signal. If this process is dead already,
-    none will come."""
+    """For a child before it executes its program: changes to that user, and requests that signal for when this
+    process dies. In this order: a change of users cancels the request. If this process is dead already, no
+    signal will come."""
     parent = os.getpid()
 
     def enter():
@@ -70,7 +70,7 @@ def run_measured(command):
 
 
 def proportional_bytes(pid):
-    """What a process has resident; of memory that it shares its part. 0 of one that is gone."""
+    """The resident memory of a process, with its part of shared memory. 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
             return next((int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:")), 0)

@@ -1,9 +1,9 @@
-"""A PostgreSQL server of one's own, for as long as a `with` block runs.
+"""A private PostgreSQL server, for as long as a `with` block runs.
 
-It belongs to an unprivileged user (root takes postgres, or nobody; others themselves), listens on a
-socket in a private directory and on nothing else, and knows no other cluster of the machine. When the
-block is left, in whatever way, it is stopped and its files are gone; should this process be killed, the
-server gets SIGQUIT, and whoever made the directory removes it."""
+It belongs to an unprivileged user (for root, postgres or nobody; else the current one), listens only on a
+socket in a private directory, and uses no other cluster of the machine. When the block is left, in whatever
+way, it is stopped and its files are removed; if this process is killed, the server gets SIGQUIT, and the caller
+that made the directory removes it."""
 import os
 import pwd
 import shutil
@@ -22,7 +22,7 @@ STOP_SECONDS = 60
 
 
 def missing(directory):
-    """Why there can be no cluster below a directory that is there, or None."""
+    """Why there can be no cluster below an existing directory, or None."""
     if not os.access(os.path.join(PROGRAMS, "initdb"), os.X_OK):
         return f"PostgreSQL {VERSION} is not installed (tools/setup bench)"
     user = unprivileged_user()
@@ -124,7 +124,7 @@ class Cluster:
             raise Failed(f"{name}, as user {who}: {done.stderr.strip()}")
 
     def environment(self):
-        """Nothing of ours: variables of PostgreSQL's would name another server."""
+        """Without our environment: variables of PostgreSQL could name another server."""
         return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": self.sockets}
 
     def log_text(self):

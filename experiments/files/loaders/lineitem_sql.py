@@ -1,4 +1,4 @@
-"""The table lineitem in SQL, and the sums that say what is in it."""
+"""The table lineitem in SQL, and the sums that describe its contents."""
 
 COLUMNS = """l_orderkey bigint NOT NULL, l_partkey integer NOT NULL, l_suppkey integer NOT NULL,
     l_linenumber integer NOT NULL, l_quantity decimal(12,2) NOT NULL,
@@ -17,7 +17,7 @@ def select_sums(cents):
 
 
 def content_of(line):
-    """Of what that query has answered, with bars between the columns."""
+    """Parses the answer of that query, with bars between the columns."""
     rows, order_keys, price_cents, comment_bytes = (int(each) for each in line.strip().split("|"))
     return {"rows": rows, "order_keys": order_keys, "price_cents": price_cents,
             "comment_bytes": comment_bytes}

@@ -1,8 +1,7 @@
 """Palimpsest: `palimpsest load` into a new database, as its users run it.
 
-Measured until the process has ended: rows are durable then, all pages in their places, the database
-closed. What it says of rows is what it has added; that they are the right ones is left to its tests and
-to `palimpsest check`."""
+Measured until the process has ended: rows are durable then, all pages written in place, the database closed. It
+reports the rows that it has added; its tests and `palimpsest check` verify that they are right."""
 import json
 import os
 import subprocess

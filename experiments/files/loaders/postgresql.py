@@ -2,12 +2,12 @@
 
 Settings, from PostgreSQL's manual ("Populating a Database", "Resource Consumption", "Write Ahead Log"):
 - shared_buffers and maintenance_work_mem share the memory allowed, three to one.
-- max_wal_size and checkpoint_timeout so large that no checkpoint comes in the middle.
+- max_wal_size and checkpoint_timeout so large that no checkpoint runs during the load.
 - wal_level=minimal and max_wal_senders=0, autovacuum off: nothing runs beside the load.
 - Everything else as installed: fsync, synchronous_commit and full_page_writes are on.
 Three ways: an unlogged table, which is empty after a crash; a logged one; and what the manual advises,
-a table that is made, filled and only then given its key in one transaction, which writes no log but
-syncs the table. Durable is what has been committed; settled, behind a CHECKPOINT.
+a table that is created, filled and only then given its key in one transaction, which writes no log but syncs
+the table. Rows are durable after the commit; settled, after a CHECKPOINT.
 Fixed texts are varchar, which PostgreSQL does not fill up with spaces.
 Memory: the proportional set sizes of all processes of the server, sampled every 0.1 s."""
 import time

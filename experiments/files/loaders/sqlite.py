@@ -1,11 +1,11 @@
 """SQLite: the shell's `.import --csv`, which is one transaction.
 
 Settings, from SQLite's documentation (pragma.html, cli.html, withoutrowid.html):
-- journal_mode=OFF: a database that is new has nothing to go back to. It is the fastest there is; a
-  load that is interrupted leaves a file to be removed.
+- journal_mode=OFF: a new database has nothing to roll back to. It is the fastest mode; an interrupted load
+  leaves a file to be removed.
 - synchronous=FULL: the file is synced once, by the commit.
 - cache_size: all of the memory allowed.
-- WITHOUT ROWID: rows stand in the tree of their primary key, as they do in the other engines.
+- WITHOUT ROWID: rows are in the tree of their primary key, as in the other engines.
 Types are SQLite's own: decimals become floating-point numbers, dates stay text."""
 import os
 import shutil

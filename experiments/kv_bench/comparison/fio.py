@@ -1,4 +1,4 @@
-"""What the device gives: random direct reads by fio, at the engines' block size and depth."""
+"""The device's limit: random direct reads by fio, at the engines' block size and depth."""
 import json
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What a comparison runs: scenarios, workloads, configurations, and how long that takes."""
+"""The plan of a comparison: scenarios, workloads, configurations, and their duration."""
 import dataclasses
 
 MIB = 1 << 20

@@ -54,7 +54,7 @@ def best_peer(results, row, field):
 
 
 def lost_rounds(whole, rounds):
-    """Behind a figure that is not of all rounds."""
+    """The mark after a figure that does not cover all rounds."""
     return f" ({whole} of {rounds} rounds)" if whole < rounds else ""
 
 
@@ -119,8 +119,8 @@ def double_write_cost(results, scenario):
 
 
 def resident(results):
-    """Memory each configuration took beyond the start, against what it was given: the worst run. For
-    ours it is a promise, and judged."""
+    """Memory of each configuration beyond the start, compared with its setting: the worst run. For ours it is a
+    promise, and judged."""
     worst = {}  # configuration -> (share, grown, memory, row)
     for row, configs in results.rows.items():
         for name, runs in configs.items():

@@ -1,4 +1,4 @@
-"""What a comparison runs: configurations, durabilities, numbers of threads, and how long that takes."""
+"""The plan of a comparison: configurations, durabilities, numbers of threads, and their duration."""
 import dataclasses
 
 OVERHEAD_SECONDS = 1.5  # of a run: loading, closing, opening again, verifying
@@ -6,7 +6,7 @@ DISK_BYTES = 4 << 30  # logs of the fastest engine in the longest run, and then 
 DURABILITIES = ("sync", "async")
 SERIES_THREADS = 8
 SERIES_CHECKPOINT_MS = 5000
-CHECKPOINT_BY_TIME = ("rocksdb", "wiredtiger")  # engines; others do as their logs grow
+CHECKPOINT_BY_TIME = ("rocksdb", "wiredtiger")  # engines; all other ones do as their logs grow
 SERIES_LOG_MIB = {"sync": 64, "async": 1024}  # Palimpsest checkpoints as the log grows: every few seconds
 
 

@@ -1,4 +1,4 @@
-"""Tables from the results of a comparison: medians of rounds, ratios, and what the series show."""
+"""Tables from the results of a comparison: medians of rounds, ratios, and summaries of the series."""
 import statistics
 
 from common.tables import markdown, number, ratio
@@ -58,7 +58,7 @@ class Results:
 
 
     def lost_rounds(self, row, config):
-        """Behind a figure that is not of all rounds."""
+        """The mark after a figure that does not cover all rounds."""
         found = self.rows[row].get(config, [])
         whole = sum("failed" not in result for result in found)
         return f" ({whole} of {len(found)} rounds)" if whole < len(found) else ""
@@ -119,7 +119,7 @@ def log_bytes(results):
 
 
 def series_summary(series):
-    """What a time series says about spikes."""
+    """The spikes of a time series."""
     commits = [step["commits"] for step in series]
     p99 = [step["p99_us"] for step in series if step["commits"]]
     return {"typical": statistics.median(commits), "least": min(commits),
@@ -153,7 +153,7 @@ def steps(results, durability):
 
 
 def durable_by(results):
-    """How each configuration makes commits durable, in its own words."""
+    """How each configuration makes commits durable, in its own terms."""
     lines = []
     for durability in plan.DURABILITIES:
         said = {}

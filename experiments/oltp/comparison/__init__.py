@@ -1,6 +1,6 @@
 """The parts of compare.py: what is run (plan), the table.
 
-What other benchmarks use too lies in experiments/common.
+experiments/common has the parts shared with other benchmarks.
 """
 import os
 import sys

@@ -1,5 +1,5 @@
-"""What a comparison is to show, and whether it does: ratios of configurations, rates, and series that
-stay what they are."""
+"""The goals of a comparison, and whether they are reached: ratios of configurations, rates, and constant
+series."""
 import csv
 import dataclasses
 import statistics
@@ -9,7 +9,7 @@ MIB = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """That one configuration reaches so much of another's throughput, or so many transactions a second."""
+    """One configuration must reach so much of another's throughput, or so many transactions a second."""
     config: str
     at_least: float
     of: str | None = None  # a configuration; None: a rate
@@ -17,7 +17,7 @@ class Goal:
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """That a reader which comes and goes leaves so much of the throughput."""
+    """A reader that is open at times must leave so much of the throughput."""
     config: str
     at_least: float
 
@@ -38,14 +38,14 @@ def rounds_of(values):
 
 
 def no_data(goal):
-    """Of a goal whose runs have not been made, or have failed."""
+    """The verdict of a goal with missing or failed runs."""
     of = getattr(goal, "of", None)
     return Verdict(f"{goal.config}{f' / {of}' if of else ''}, at least {goal.at_least:,g}", None, None)
 
 
 def verdict(goal, rates):
-    """`rates`: configuration -> {repetition: transactions a second}. A ratio is the median of those
-    of the rounds, whose two runs stood beside each other."""
+    """`rates`: configuration -> {repetition: transactions a second}. A ratio is the median of the rounds'
+    ratios; the two runs of a ratio follow each other."""
     ours = rates.get(goal.config, {})
     if goal.of is None:
         if not ours:
@@ -73,7 +73,7 @@ def verdict_of_share(goal, shares):
 
 @dataclasses.dataclass(frozen=True)
 class Flat:
-    """What the second half of a series may be, of its first half."""
+    """The allowed ratio of the second half of a series to its first half."""
     throughput_least: float = 0.9
     memory_mean_most: float = 1.25
     memory_max_most: float = 1.5
@@ -81,11 +81,11 @@ class Flat:
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """Of a series: how it is called, shown, and judged."""
+    """A column of a series: its name, its display, and its limits."""
     name: str
     head: str
     unit: float  # of a shown value
-    slack: float  # of memory: so much more is nothing, in that unit; None: throughput
+    slack: float  # of memory: a smaller increase is ignored, in that unit; None: throughput
 
 
 COLUMNS = (
@@ -98,7 +98,7 @@ COLUMNS = (
 
 
 def read_series(path):
-    """The columns above and "end_s" as lists of numbers; what the engine does not say is left out."""
+    """The columns above and "end_s" as lists of numbers; those that the engine does not report are left out."""
     with open(path, encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     names = ["end_s", *(column.name for column in COLUMNS)]
@@ -107,8 +107,8 @@ def read_series(path):
 
 
 def is_whole(path, result):
-    """Whether a series is all that its run has written: every line is whole, and together they have
-    the commits of the run's result."""
+    """Whether a series is complete: every line is whole, and the sum of its commits is that of the run's
+    result."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
@@ -129,7 +129,7 @@ class Halves:
     maxima: tuple
 
     def fault(self, flat):
-        """How the second half differs too much from the first, or None."""
+        """How the second half exceeds the limits of the first, or None."""
         first, second = self.means
         if self.column.slack is None:
             if second < flat.throughput_least * first:
@@ -144,7 +144,7 @@ class Halves:
 
 
 def halves_of(series):
-    """Of every column that there is; nothing of a series too short to have halves."""
+    """The verdict of every existing column; none for a series too short to have halves."""
     ends = series.get("end_s", [])
     middle = ends[-1] / 2 if ends else 0
     cut = sum(end <= middle for end in ends)

@@ -1,6 +1,6 @@
-"""What a comparison is made of: workloads, configurations, scenarios, runs, and how long they take.
+"""The elements of a comparison: workloads, configurations, scenarios, runs, and their duration.
 
-Which ones there are: scenarios.py.
+scenarios.py lists them.
 """
 import dataclasses
 
@@ -23,7 +23,7 @@ ENGINES = ("palimpsest", "rocksdb", "rocksdb_optimistic", "wiredtiger", "lmdb")
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """A driver, and what it loads (its README says so)."""
+    """A driver, and the size of its data (from its README)."""
     name: str  # of the binary; with _peers for engines that are not ours
     scale_flag: str
     bytes_of_unit: int  # keys and rows
@@ -44,7 +44,7 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A way in which a scenario's configurations are run: a row of its table."""
+    """A variant of a scenario's runs: a row of its table."""
     title: str
     threads: int = 1
     durability: str = "async"
@@ -58,7 +58,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """A size, and what is run on it."""
+    """A size of the data, and its runs."""
     name: str
     title: str
     workload: Workload
@@ -82,7 +82,7 @@ class Scenario:
 
     @property
     def database(self):
-        """What tells its databases from those of other scenarios."""
+        """Distinguishes its databases from those of other scenarios."""
         return (self.workload.name, self.scale, self.load_memory_mib or self.memory_mib)
 
     def engines(self, among):
@@ -114,7 +114,7 @@ class Run:
 
     @property
     def flags(self):
-        """But for the path and the files of the result."""
+        """All flags except the path and the files of the result."""
         sizes = [f"--{self.scenario.workload.scale_flag}={self.scenario.scale}",
                  f"--memory_mib={self.scenario.memory_mib}", *self.case.flags, *self.config.flags]
         if not self.scenario.workload.is_loaded:
@@ -132,7 +132,7 @@ class Scale:
     has_all_by_default: bool = False
 
     def chosen(self, names):
-        """Those scenarios; without names the default's."""
+        """The scenarios of these names; without names the default ones."""
         return [scenario for scenario in self.scenarios
                 if (scenario.name in names if names else
                     scenario.in_default or self.has_all_by_default)]
@@ -167,7 +167,7 @@ def load_seconds(scenario, engines):
 
 
 def estimates_of(scenarios, repetitions, engines):
-    """The time that each scenario takes, about, loading included where others have not loaded that."""
+    """The approximate time of each scenario, including loads that no earlier scenario has made."""
     before, estimates = None, []
     for scenario in scenarios:
         seconds = sum(map(run_seconds, runs_of(scenario, repetitions, engines)))

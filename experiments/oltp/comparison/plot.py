@@ -1,4 +1,4 @@
-"""The plot of a long run, if matplotlib is there: what its series has over time, one above the other
+"""The plot of a long run, if matplotlib is installed: the columns of its series over time, one above the other
 (as in Umbra-MVCC, figure 7)."""
 import importlib.util
 

@@ -1,8 +1,8 @@
-"""The scenarios: what is compared at which size, and what is to come of it."""
+"""The scenarios: what is compared, at which size, and with which goals."""
 from comparison.goals import Flat, Goal, Share
 from comparison.plan import MIB, Case, Config, Scale, Scenario, Workload, cases
 
-# As the workloads say of themselves (their READMEs).
+# From the workloads' READMEs.
 TPCC = Workload("tpcc", "warehouses", 72_600_000, 7_500_000,
                 measures=("new_order_p50_us", "new_order_p99_us", "conflicts_per_commit",
                           "log_bytes_per_commit", "read_mb_per_s", "written_mb_per_s", "rss_mib_max"))
@@ -29,7 +29,7 @@ PEERS = (Config("rocksdb", "rocksdb", "none"),
          Config("lmdb", "lmdb", "serializable"))
 OPTIMISTIC = Config("rocksdb, optimistic", "rocksdb_optimistic", "snapshot")
 
-# Umbra-MVCC, table 1: each step has what the one before has, and something more.
+# Umbra-MVCC, table 1: each step adds something to the one before.
 STEPS = ((NO_CONFLICTS, "atomic and logged; no conflicts noticed, no snapshots"),
          (NONE, "+ records claimed: entries, mapping tables, writers' marks"),
          (UNVERSIONED, "+ snapshots: the active table at begin and commit; reads ask for versions"),
@@ -37,7 +37,7 @@ STEPS = ((NO_CONFLICTS, "atomic and logged; no conflicts noticed, no snapshots")
 
 
 def mib_of(scale, times, workload=TPCC):
-    """Memory of which the data takes so many times as much."""
+    """The memory with which the data is so many times as large."""
     return round((scale * workload.bytes_of_unit + workload.bytes_of_all) / times / MIB)
 
 
@@ -55,7 +55,7 @@ def in_memory(warehouses, memory_mib, all_cases, seconds, warmup, more=()):
 
 
 def long_reader(warehouses, memory_mib, seconds, warmup, turns):
-    """A run compares itself with itself: the reader is open and closed by turns of so many seconds."""
+    """Each run is compared with itself: the reader is alternately open and closed for so many seconds."""
     beside = Config("palimpsest, beside a reader by turns", "palimpsest", "snapshot",
                     ("--long_reader", f"--reader_turns={turns}"))
     return Scenario("long-reader",
@@ -77,7 +77,7 @@ def beyond_memory(warehouses, times, threads, seconds, warmup, load_times=None, 
 
 
 def of_size(name, warehouses, memory_mib, seconds, warmup, rate_least=0):
-    """Somewhat more data than memory, where snapshots are to cost little."""
+    """Somewhat more data than memory; snapshots should cost little."""
     goals = [Goal(PALIMPSEST.name, 0.9, NONE.name),
              *(Goal(PALIMPSEST.name, 1.0, peer.name) for peer in PEERS)]
     if rate_least:

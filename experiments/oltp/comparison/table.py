@@ -45,13 +45,13 @@ class Results:
                 for config in self.rows.get(row, {})}
 
     def shares(self, row, config):
-        """What a reader that came and went has left of the throughput, in each run."""
+        """The share of the throughput that an intermittent reader left, in each run."""
         return [result["long_reader"]["share"]["median"]
                 for result in self.whole(row, config).values() if result["long_reader"]["share"]]
 
 
 def rows_of(scenario, results):
-    """(case, row) of those that there are."""
+    """(case, row) of the existing ones."""
     for case in scenario.cases:
         row = (scenario.name, case.name)
         if row in results.rows:
@@ -84,7 +84,7 @@ def throughput_table(results, scenario):
 
 
 def step_lines(results, scenario, row):
-    """What each step costs, by the medians."""
+    """The cost of each step, by the medians."""
     first = before = None
     for config, text in scenario.steps:
         tps = results.median(row, config.name, "tps")
@@ -159,7 +159,7 @@ def flat_parts(results, scenario):
 # All of a scenario
 
 def verdicts(results, scenario):
-    """Those of its goals, of every row, whether there are results or not."""
+    """The verdicts of its goals, for every row, with or without results."""
     for case in scenario.cases:
         row = (scenario.name, case.name)
         rates = (results.rates(row) if scenario.workload.is_loaded else scan_rates(results, row))
