@@ -112,7 +112,7 @@ void BulkSweep::require_undone(TreeId tree) const {
   }
 }
 
-// Tries each due bulk once, oldest first, so that a held bulk does not delay the others.
+// Tries each due bulk once, oldest first, so that a held bulk does not delay the rest.
 bool BulkSweep::step() {
   epochs_.retire(transactions_.horizon());
   end_holds_by_trees_given_back();

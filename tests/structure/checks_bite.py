@@ -31,6 +31,7 @@ CLEAN = {
     "tests/structure/doc_names_known.txt": "",
     "base/plain.h": "#pragma once\n// The caller holds the latch.\n",
     "Makefile": "test:\n",
+    ".codespellrc": "[codespell]\nignore-words-list = edn\n",
 }
 
 # check, planted path, its text, what the report must say
@@ -72,6 +73,7 @@ PLANTED = [
     ("doc_names", "docs/gone.md", "See `base/gone.h`.\n", "there is no base/gone.h"),
     ("doc_names", "docs/gone.md", "Run `make everything`.\n", "there is no everything"),
     ("doc_names", "docs/gone.md", "`tool --forget` forgets.\n", "there is no forget"),
+    ("spelling", "docs/gone.md", "It is recieved.\n", "recieved ==> received"),
     ("io_seam", "btree/map.cc",
      "#include <sys/mman.h>\nvoid* m(int d) { return mmap(nullptr, 1, 1, 1, d, 0); }\n",
      "btree/map.cc calls mmap"),
