@@ -78,7 +78,7 @@ class BTree {
   template <class Sink>
   [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr,
                                  const versioning::ReadView* read_view = nullptr) const {
-    ValueBuffer value;
+    ValueBuffer value(page_size());
     const Found found = find(key, value, last, read_view);
     if (!found.exists) {
       return false;
@@ -106,7 +106,7 @@ class BTree {
   /// change, and its value is not large. Otherwise returns nothing, and `sink` was not called.
   template <class Sink>
   [[nodiscard]] std::optional<bool> lookup_stable(ByteView key, Sink&& sink) const {
-    ValueBuffer value;
+    ValueBuffer value(page_size());
     const Found found = find(key, value, nullptr, Look::at_stable());
     if (found.has_versions || (found.flags & kLargeValue) != 0) {
       return std::nullopt;

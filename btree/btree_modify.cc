@@ -55,7 +55,7 @@ Written BTree::edit_for(const WriteContext& by, ByteView key, Edit change, LastL
 void BTree::edit_in(const WriteContext& by, RecordChange& record, Edit change) {
   record.claim();
   ValueBuffer memory;
-  ValueEditor value(as_chars(record.value_bytes()), memory.data());
+  ValueEditor value(as_chars(record.value_bytes()), memory.data(record.value_bytes().size()));
   try {
     change(value);
   } catch (...) {
@@ -158,7 +158,7 @@ ExclusivePage BTree::leaf_at(const WriteContext& by, const KeyPlace& place, Byte
 // Not in place: the old value becomes the shadow. No other writer changes the record between find()
 // and the store: a bulk has the table to itself.
 Written BTree::edit_in_bulk(const WriteContext& by, ByteView key, Edit change, LastLeaf* last) {
-  ValueBuffer value;
+  ValueBuffer value(page_size());
   const Found found = find(key, value, last, by.newest());
   if (!found.exists) {
     return {.existed = false};
@@ -166,8 +166,8 @@ Written BTree::edit_in_bulk(const WriteContext& by, ByteView key, Edit change, L
   if ((found.flags & kLargeValue) != 0) {
     refuse_in_place(key);
   }
-  ValueBuffer memory;
-  ValueEditor editor(as_chars(value.mutable_bytes()), memory.data());
+  ValueBuffer memory(page_size());
+  ValueEditor editor(as_chars(value.mutable_bytes()), memory.data(value.mutable_bytes().size()));
   change(editor);
   return write_stored(by, key, {.value = value.view()}, WriteMode::update, last);
 }

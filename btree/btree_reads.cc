@@ -58,7 +58,7 @@ void for_each_place(const Descent& descent, std::span<const ByteView> keys, Purp
 void BTree::lookup_first(const KeysFound& keys, bool& has_looked_ahead,
                          FunctionRef<void(ByteView)> sink,
                          const versioning::ReadView* read_view) const {
-  ValueBuffer value;
+  ValueBuffer value(page_size());
   const Found found = find_at(keys.places.front(), keys.keys.front(), value, read_view);
   if (!found.exists) {
     return;
@@ -77,7 +77,7 @@ void BTree::lookup_first(const KeysFound& keys, bool& has_looked_ahead,
 
 void BTree::prefetch_large(const KeysFound& keys, const versioning::ReadView* read_view) const {
   std::vector<LargeValueDescriptor> values;
-  ValueBuffer value;
+  ValueBuffer value(page_size());
   for (std::size_t i = 0; i < keys.places.size(); ++i) {
     const Found found = find_at(keys.places[i], keys.keys[i], value, read_view);
     if (found.exists && (found.flags & kLargeValue) != 0) {
@@ -248,8 +248,8 @@ bool BTree::remember(const OptimisticPage& leaf, LastLeaf& last) const {
   KeyBuffer upper;
   const auto infinite = leaf.read([&](const std::byte* page) {
     const LeafView view(page, page_size());
-    lower.assign_clamped(view.lower_fence(), ByteView());
-    upper.assign_clamped(view.upper_fence(), ByteView());
+    lower.assign_clamped(view.lower_fence(), ByteView(), key_bytes_max(page_size()));
+    upper.assign_clamped(view.upper_fence(), ByteView(), key_bytes_max(page_size()));
     return view.upper_is_infinite();
   });
   if (infinite) {
@@ -274,7 +274,7 @@ bool BTree::read_large(ByteView key, ByteView descriptor, std::string& value,
     return outcome == ReadOutcome::complete;
   };
   while (!is_complete()) {
-    ValueBuffer now;
+    ValueBuffer now(page_size());
     const Found found = find(key, now, nullptr, read_view);
     if (!found.exists || (found.flags & kLargeValue) == 0) {
       return lookup(key, value, nullptr, read_view);  // the value is small by now, or gone

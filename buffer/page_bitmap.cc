@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
 
 #include "base/check.h"
@@ -281,9 +282,16 @@ std::vector<BitRange> PageBitmap::find_clear_runs(std::uint64_t bits, std::uint3
       return {{run.first, run.first + bits}};
     }
   }
+  return find_clear_runs_below(std::numeric_limits<std::uint64_t>::max(), bits, max_runs);
+}
+
+std::vector<BitRange> PageBitmap::find_clear_runs_below(std::uint64_t end, std::uint64_t bits,
+                                                        std::uint32_t max_runs) const {
   const auto longer = [](const BitRange& a, const BitRange& b) { return a.size() > b.size(); };
   std::vector<BitRange> longest;  // a heap with the shortest run in front
-  for (BitRange run = next_clear_run(0); run.size() != 0; run = next_clear_run(run.end)) {
+  for (BitRange run = next_clear_run(0); run.size() != 0 && run.first < end;
+       run = next_clear_run(run.end)) {
+    run.end = std::min(run.end, end);
     if (run.size() >= bits) {
       return {{run.first, run.first + bits}};
     }

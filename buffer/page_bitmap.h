@@ -82,6 +82,9 @@ class PageBitmap {
   /// are too short. A look, not a claim.
   [[nodiscard]] std::vector<BitRange> find_clear_runs(std::uint64_t bits, std::uint32_t max_runs,
                                                       std::uint64_t from = 0) const;
+  /// As find_clear_runs(), but only below `end`.
+  [[nodiscard]] std::vector<BitRange> find_clear_runs_below(std::uint64_t end, std::uint64_t bits,
+                                                            std::uint32_t max_runs) const;
   /// Takes all clear bits right before `end` and returns them; a stretch of which only the first
   /// bit is set counts as clear as a whole. Leaves the bits below `keep` alone.
   [[nodiscard]] BitRange claim_clear_tail(std::uint64_t end, std::uint64_t keep) noexcept;

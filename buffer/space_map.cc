@@ -28,7 +28,6 @@ constexpr std::uint64_t kGrowthBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kGrowthShare = 16;  ///< the file grows by 1/16
 constexpr std::uint64_t kFirstFree = 1;     ///< behind the first map page
 constexpr std::size_t kLoadPages = 16;      ///< map pages read together
-constexpr int kClaimAttempts = 4;           ///< attempts to claim free runs before the file grows
 
 std::uint64_t stretch_pages_of(std::uint32_t page_size_bytes) {
   return (page_size_bytes - sizeof(PageHeader)) * 8;
@@ -356,52 +355,6 @@ std::vector<BitRange> SpaceMap::claim_extent(std::uint32_t pages, std::uint32_t 
   }
   extents_from_ = taken.back().end;  // the next search begins there
   return taken;                      // moved: nothing fails once pages are taken
-}
-
-/// Takes free pages; empty if there are too few, or other threads took them first.
-std::vector<BitRange> SpaceMap::extent_from_free(std::uint32_t pages, std::uint32_t max_runs) {
-  for (int attempt = 0; attempt < kClaimAttempts; ++attempt) {
-    std::vector<BitRange> runs =
-        claims_.find_clear_runs(pages, max_runs, extents_from_);  // not const: to be moved
-    std::size_t claimed = 0;
-    while (claimed < runs.size() && claims_.try_claim(runs[claimed])) {
-      ++claimed;
-    }
-    if (claimed == runs.size()) {
-      return runs;
-    }
-    for (std::size_t i = 0; i < claimed; ++i) {
-      claims_.release(runs[i]);
-    }
-  }
-  return {};
-}
-
-/// Takes pages at the end of the file, of which the last ones are new: one run, or as few as map
-/// pages allow. Free pages at the end are used too; otherwise each growth of the file would leave
-/// some behind.
-std::vector<BitRange> SpaceMap::extent_from_growth(std::uint32_t pages, std::uint32_t max_runs,
-                                                   std::uint32_t more) {
-  const BitRange tail = claims_.claim_clear_tail(bit_count(), std::min(bit_count(), kFirstFree));
-  std::vector<BitRange> pieces;
-  std::uint64_t end = tail.end;
-  try {
-    pieces = extent_places(tail.first, pages, max_runs, stretch_pages_);
-    const std::uint64_t end_min = pieces.back().end;
-    if (end_min > end) {
-      end = grow(end_min, end_min + more).end;
-    }
-  } catch (...) {
-    claims_.release(tail);
-    throw;
-  }
-  std::uint64_t from = tail.first;
-  for (const BitRange& piece : pieces) {
-    claims_.release({from, piece.first});
-    from = piece.end;
-  }
-  claims_.release({from, end});
-  return pieces;
 }
 
 std::uint64_t SpaceMap::growth_pages() const noexcept {

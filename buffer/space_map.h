@@ -122,9 +122,13 @@ class SpaceMap {
   /// Takes the lowest free page from `begin` on (kNoPage: of the file), if it lies before `end`.
   /// Never grows the file.
   [[nodiscard]] std::optional<PageId> claim_between(PageId begin, PageId end) noexcept;
-  /// From now on allocate() takes pages from the file's beginning again, wherever its callers took
-  /// theirs before.
-  void allocate_from_beginning() noexcept { claims_.let_go_of_words(); }
+  /// From now on allocate() and allocate_extent() take pages from the file's beginning again,
+  /// wherever their callers took theirs before.
+  void allocate_from_beginning() noexcept;
+  /// Free pages before `end`, as allocate_extent() takes them, the first of a run; none if there
+  /// are too few. Never grows the file. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<PageRun> claim_extent_before(PageId end, std::uint32_t pages,
+                                                         std::uint32_t max_runs);
 
   /// Frees a page that was handed out and that no record has named. Never blocks, throws nothing.
   /// The caller has no write of it in flight. If the page was free already, the map on disk was
@@ -181,6 +185,8 @@ class SpaceMap {
                                                    std::uint32_t more);
   void add_stretches(std::uint64_t count);
   [[nodiscard]] BitRange grow(std::uint64_t bits_min, std::uint64_t bits_wanted = 0);
+  template <class Find>
+  [[nodiscard]] std::vector<BitRange> claim_found(Find find);
   [[nodiscard]] std::vector<BitRange> extent_from_free(std::uint32_t pages, std::uint32_t max_runs);
   [[nodiscard]] std::vector<BitRange> extent_from_growth(std::uint32_t pages,
                                                          std::uint32_t max_runs,

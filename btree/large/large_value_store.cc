@@ -115,14 +115,61 @@ bool LargeValueStore::is_kept(const LargeValueDescriptor& value) const noexcept 
 LargeValueStore::Writer LargeValueStore::begin(std::uint64_t size_bytes) {
   check_size(size_bytes);
   file_.require_writable();
-  const std::uint64_t number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
-  return {*this, size_bytes, ValueStamp{.open_count = open_count_, .number = number}};
+  return {*this, size_bytes, new_stamp(),
+          [this](std::uint32_t blocks) { return take_pages(space_, blocks); }};
+}
+
+ValueStamp LargeValueStore::new_stamp() noexcept {
+  return {.open_count = open_count_,
+          .number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1};
 }
 
 LargeValueDescriptor LargeValueStore::write(ByteView value) {
   Writer writer = begin(value.size());
   writer.append(value);
   return writer.finish();
+}
+
+std::optional<LargeValueDescriptor> LargeValueStore::copy_before(
+    PageId end, const LargeValueDescriptor& value) {
+  const std::vector<PageRun> pages =
+      space_.claim_extent_before(end, value.block_count(), kLargeValueRunsMax);
+  if (pages.empty()) {
+    return std::nullopt;
+  }
+  std::optional<Writer> copy;
+  try {
+    copy.emplace(Writer(*this, value.size_bytes(), new_stamp(),
+                        [&](std::uint32_t) { return std::vector<PageRun>(pages); }));
+  } catch (...) {
+    std::ranges::for_each(pages, [&](const PageRun& run) { space_.free(run); });
+    throw;
+  }
+  std::string piece;
+  for (std::uint64_t done = 0; done < value.size_bytes(); done += piece.size()) {
+    piece.resize(std::min<std::uint64_t>(kExtentBufferBytes, value.size_bytes() - done));
+    if (read(value, done, std::as_writable_bytes(std::span(piece))) != ReadOutcome::complete) {
+      return std::nullopt;
+    }
+    copy->append(piece);
+  }
+  return copy->finish();
+}
+
+void LargeValueStore::take_back(const LargeValueDescriptor& value) noexcept {
+  forget_blocks(value);
+  for (const PageRun& run : value.runs()) {
+    space_.free(run);
+  }
+}
+
+/// Frames keep them no longer.
+void LargeValueStore::forget_blocks(const LargeValueDescriptor& value) noexcept {
+  if (is_kept(value)) {
+    for (std::uint32_t block = 0; block < value.block_count(); ++block) {
+      pool_->blocks().forget(value.page_of(block));
+    }
+  }
 }
 
 LargeValueDescriptor LargeValueStore::write_for_commit(ByteView value) {
@@ -265,14 +312,7 @@ void LargeValueStore::free(const LargeValueDescriptor& value) {
   if (unwritten_ != nullptr) {
     unwritten_->drop(value);
   }
-  if (is_kept(value)) {
-    for (std::uint32_t block = 0; block < blocks; ++block) {
-      pool_->blocks().forget(value.page_of(block));
-    }
-  }
-  for (const PageRun& run : value.runs()) {
-    space_.free(run);
-  }
+  take_back(value);
 }
 
 bool LargeValueStore::file_has(const LargeValueDescriptor& value) const noexcept {
@@ -281,15 +321,15 @@ bool LargeValueStore::file_has(const LargeValueDescriptor& value) const noexcept
   });
 }
 
-LargeValueStore::Writer::Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp)
+LargeValueStore::Writer::Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp,
+                                FunctionRef<std::vector<PageRun>(std::uint32_t)> take)
     : store_(&store),
       page_size_(store.file_.page_size_bytes()),
       buffer_(std::size_t{extent_buffer_pages(extent_blocks(size_bytes, page_size_), page_size_)} *
                   page_size_,
               page_size_),
-      value_(LargeValueDescriptor::make(
-          size_bytes, stamp, take_pages(store.space_, extent_blocks(size_bytes, page_size_)),
-          page_size_)) {}
+      value_(LargeValueDescriptor::make(size_bytes, stamp,
+                                        take(extent_blocks(size_bytes, page_size_)), page_size_)) {}
 
 LargeValueStore::Writer::Writer(Writer&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),

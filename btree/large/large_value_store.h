@@ -47,8 +47,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "palimpsest/function_ref.h"
 
 #include "base/aligned_memory.h"
 #include "base/bytes.h"
@@ -89,6 +93,12 @@ class LargeValueStore {
   /// write() for a transaction with a log. The write may be deferred, until before any log record
   /// that names the value (deferred_values.h).
   [[nodiscard]] LargeValueDescriptor write_for_commit(ByteView value);
+  /// Writes a value of this store once more, to pages before `end`. Returns nothing if the value no
+  /// longer exists, or if there are too few free pages. Throws as begin() and read().
+  [[nodiscard]] std::optional<LargeValueDescriptor> copy_before(PageId end,
+                                                                const LargeValueDescriptor& value);
+  /// Frees the pages of a value that was written and that no record has ever named.
+  void take_back(const LargeValueDescriptor& value) noexcept;
   /// Writes deferred values. Throws io_error, no_space, failed; they then remain deferred.
   void write_deferred();
 
@@ -122,6 +132,8 @@ class LargeValueStore {
  private:
   struct Piece;
 
+  [[nodiscard]] ValueStamp new_stamp() noexcept;
+  void forget_blocks(const LargeValueDescriptor& value) noexcept;
   [[nodiscard]] std::size_t unwritten_bytes_max() const noexcept;
   [[nodiscard]] bool file_has(const LargeValueDescriptor& value) const noexcept;
   [[nodiscard]] bool is_kept(const LargeValueDescriptor& value) const noexcept;
@@ -165,7 +177,8 @@ class LargeValueStore::Writer {
 
  private:
   friend class LargeValueStore;
-  Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp);
+  Writer(LargeValueStore& store, std::uint64_t size_bytes, ValueStamp stamp,
+         FunctionRef<std::vector<buffer::PageRun>(std::uint32_t blocks)> take);
 
   void require_usable() const;
   void require_complete();

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 
 #include "palimpsest/error.h"
@@ -13,10 +12,12 @@
 #include "btree/node/bulk_erase.h"
 #include "btree/node/inner_node.h"
 #include "btree/node/leaf_node.h"
+#include "btree/node/node_edit.h"
 #include "btree/node/node_image.h"
 #include "btree/node/node_print.h"
 #include "btree/node/node_split.h"
 #include "btree/node/resolve_records.h"
+#include "btree/node/value_buffer.h"
 #include "btree/node/virtual_version.h"
 
 namespace palimpsest::btree {
@@ -42,8 +43,6 @@ void change_bytes(std::byte* into, const char* difference, std::size_t length) n
     change(std::uint8_t{}, at);
   }
 }
-
-using ChangedValue = std::array<char, stored_bytes_max(buffer::kPageSizeMax)>;
 
 /// The page and the record to be applied to it. Each kind has a fault_ function, which checks
 /// everything, and an apply_ function, which relies on that check.
@@ -97,8 +96,11 @@ class PageRedo {
   void patch(std::byte* value) const noexcept;
   void apply_replace(LeafNode leaf) const noexcept;
   /// The value after a replace, or a patch, that was checked.
-  [[nodiscard]] ByteView replaced(ByteView old, ChangedValue& memory) const noexcept;
-  [[nodiscard]] ByteView patched(ByteView old, ChangedValue& memory) const noexcept;
+  [[nodiscard]] ByteView replaced(ByteView old, ValueBuffer& memory) const noexcept;
+  [[nodiscard]] ByteView patched(ByteView old, ValueBuffer& memory) const noexcept;
+  /// Calls use(slots that are purged, or resolved).
+  template <class Use>
+  void with_slots(Use&& use) const noexcept;
   void apply_purge(LeafNode leaf) const noexcept;
   void apply_resolution(LeafNode leaf) const noexcept;
   void apply_bulk_erase(LeafNode leaf) const noexcept;
@@ -266,7 +268,7 @@ Fault PageRedo::fault_of_shadow(ByteView value) const {
   if ((record_.flags_after & kShadowed) == 0) [[likely]] {
     return std::nullopt;
   }
-  ChangedValue memory;
+  ValueBuffer memory;
   const ByteView changed =
       record_.kind == TreeRecordKind::patch ? patched(value, memory) : replaced(value, memory);
   if (!is_stored_value(changed, record_.flags_after)) {
@@ -321,29 +323,22 @@ void PageRedo::patch(std::byte* value) const noexcept {
 }
 
 void PageRedo::apply_replace(LeafNode leaf) const noexcept {
-  ChangedValue memory;
+  ValueBuffer memory;
   const bool fits = leaf.replace_value(record_.slot, replaced(leaf.value(record_.slot), memory));
   check(fits, "a replacement that was judged fits");
 }
 
-ByteView PageRedo::replaced(ByteView old, ChangedValue& memory) const noexcept {
-  char* at = memory.data();
-  const auto put = [&](ByteView bytes) {
-    if (!bytes.empty()) {
-      std::memcpy(at, bytes.data(), bytes.size());
-      at += bytes.size();
-    }
-  };
-  put(old.substr(0, record_.prefix_len));
-  put(record_.after);
-  put(old.substr(old.size() - record_.suffix_len));
-  return {memory.data(), static_cast<std::size_t>(at - memory.data())};
+ByteView PageRedo::replaced(ByteView old, ValueBuffer& memory) const noexcept {
+  memory.assign_clamped(old.substr(0, record_.prefix_len));
+  memory.append(record_.after);
+  memory.append(old.substr(old.size() - record_.suffix_len));
+  return memory.view();
 }
 
-ByteView PageRedo::patched(ByteView old, ChangedValue& memory) const noexcept {
-  std::memcpy(memory.data(), old.data(), old.size());
-  patch(reinterpret_cast<std::byte*>(memory.data()));
-  return {memory.data(), old.size()};
+ByteView PageRedo::patched(ByteView old, ValueBuffer& memory) const noexcept {
+  memory.assign_clamped(old);
+  patch(memory.mutable_bytes().data());
+  return memory.view();
 }
 
 // Purges
@@ -364,11 +359,19 @@ Fault PageRedo::fault_of_purge() const {
   return fault;
 }
 
+template <class Use>
+void PageRedo::with_slots(Use&& use) const noexcept {
+  static_assert(sizeof(SlotIndex) <= sizeof(LeafSlot), "a page has room for all its slots");
+  with_scratch_page(page_size_, [&](std::byte* scratch) {
+    auto* const slots = reinterpret_cast<SlotIndex*>(scratch);
+    std::size_t count = 0;
+    for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
+    use(std::span<const SlotIndex>(slots, count));
+  });
+}
+
 void PageRedo::apply_purge(LeafNode leaf) const noexcept {
-  std::array<SlotIndex, buffer::kPageSizeMax / sizeof(LeafSlot)> slots;
-  std::size_t count = 0;
-  for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
-  leaf.purge_ghosts(std::span(slots).first(count));
+  with_slots([&](std::span<const SlotIndex> slots) { leaf.purge_ghosts(slots); });
 }
 
 // Resolution
@@ -390,10 +393,9 @@ Fault PageRedo::fault_of_resolution() const {
 }
 
 void PageRedo::apply_resolution(LeafNode leaf) const noexcept {
-  std::array<SlotIndex, buffer::kPageSizeMax / sizeof(LeafSlot)> slots;
-  std::size_t count = 0;
-  for_each_purged(record_.list, [&](SlotIndex slot, ByteView) { slots[count++] = slot; });
-  resolve_records(leaf, std::span(slots).first(count), record_.resolution, record_.epoch);
+  with_slots([&](std::span<const SlotIndex> slots) {
+    resolve_records(leaf, slots, record_.resolution, record_.epoch);
+  });
 }
 
 // Bulk erasures

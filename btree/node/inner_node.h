@@ -68,7 +68,7 @@ class InnerView : public NodeView {
   [[nodiscard]] ByteView suffix(SlotIndex slot) const noexcept;
   /// [optimistic] Copies the whole separator.
   void copy_separator(SlotIndex slot, KeyBuffer& into) const noexcept {
-    into.assign_clamped(prefix(), suffix(slot));
+    into.assign_clamped(prefix(), suffix(slot), key_bytes_max(page_size()));
   }
   /// [optimistic] Copies where the child's keys start: the separator before it, or the lower fence.
   void copy_child_lower(SlotIndex child, KeyBuffer& into) const noexcept;

@@ -5,7 +5,8 @@
 // agrees with memcmp order except that they cannot tell "a" from "a\0", so that equal ones are
 // always decided by the lengths and by what follows.
 // Every function here tolerates bytes that change while it runs (the result is then meaningless),
-// never allocates and never throws.
+// never throws. A buffer takes a block of its thread for keys that only pages of more than 4 KiB
+// have (base/thread_blocks.h), and allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/thread_blocks.h"
 #include "buffer/page_header.h"
 
 namespace palimpsest::btree {
@@ -39,7 +41,8 @@ namespace palimpsest::btree {
 
 inline constexpr std::size_t kHeadBytes = 4;
 
-/// Memory for one key of any page size, for use on the stack. Not initialised beyond its size.
+/// Memory for one key of any page size, for use on the stack. Not initialised beyond its size. Keys
+/// of the smallest pages, and what is next above them, lie in the buffer itself.
 class KeyBuffer {
  public:
   KeyBuffer() noexcept {}  // NOLINT(modernize-use-equals-default): leaves bytes_ uninitialised
@@ -55,36 +58,52 @@ class KeyBuffer {
   /// Replaces the content; `key` may have at most capacity() bytes and may lie in this buffer.
   void assign(ByteView key) noexcept {
     check(key.size() <= capacity(), "a key fits a key buffer");
+    char* const into = room(key.size());
     if (!key.empty()) {
-      std::memmove(bytes_.data(), key.data(), key.size());
+      std::memmove(into, key.data(), key.size());
     }
     size_ = static_cast<std::uint32_t>(key.size());
   }
 
-  /// Replaces the content by `first` followed by `second`, cut off at capacity(): for bytes read
-  /// optimistically, whose lengths may be torn. Neither may lie in this buffer.
-  void assign_clamped(ByteView first, ByteView second) noexcept {
-    const std::size_t head = std::min(first.size(), capacity());
-    const std::size_t tail = std::min(second.size(), capacity() - head);
+  /// Replaces the content by `first` followed by `second`, cut off at `bytes_max`, the longest key
+  /// of the page: for bytes read optimistically, whose lengths may be torn. Neither may lie in this
+  /// buffer.
+  void assign_clamped(ByteView first, ByteView second,
+                      std::size_t bytes_max = capacity()) noexcept {
+    const std::size_t head = std::min(first.size(), bytes_max);
+    const std::size_t tail = std::min(second.size(), bytes_max - head);
+    char* const into = room(head + tail);
     if (head != 0) {
-      std::memcpy(bytes_.data(), first.data(), head);
+      std::memcpy(into, first.data(), head);
     }
     if (tail != 0) {
-      std::memcpy(bytes_.data() + head, second.data(), tail);
+      std::memcpy(into + head, second.data(), tail);
     }
     size_ = static_cast<std::uint32_t>(head + tail);
   }
 
-  [[nodiscard]] ByteView view() const noexcept { return {bytes_.data(), size_}; }
+  [[nodiscard]] ByteView view() const noexcept {
+    return {block_.has_memory() ? block_.chars() : bytes_.data(), size_};
+  }
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] static constexpr std::size_t capacity() noexcept {
     return key_bytes_max(buffer::kPageSizeMax);
   }
 
  private:
+  /// Memory for so many bytes: where the content lies now, or a block that is empty.
+  [[nodiscard]] char* room(std::size_t bytes) noexcept {
+    if (bytes > bytes_.size() && !block_.has_memory()) [[unlikely]] {
+      block_.take();
+    }
+    return block_.has_memory() ? block_.chars() : bytes_.data();
+  }
+
+  ThreadBlock block_;  ///< if it has memory, the key lies there
   std::uint32_t size_ = 0;
-  std::array<char, key_bytes_max(buffer::kPageSizeMax)> bytes_;
+  std::array<char, key_bytes_max(buffer::kPageSizeMin) + 1> bytes_;
 };
+static_assert(key_bytes_max(buffer::kPageSizeMax) <= ThreadBlock::kBytes);
 
 /// Number of leading bytes that are the same in both.
 [[nodiscard]] inline std::uint32_t common_prefix_length(ByteView a, ByteView b) noexcept {

@@ -99,7 +99,7 @@ class LeafView : public NodeView {
   }
   /// [optimistic] Copies the record's whole key.
   void copy_key(SlotIndex slot, KeyBuffer& into) const noexcept {
-    into.assign_clamped(prefix(), suffix(slot));
+    into.assign_clamped(prefix(), suffix(slot), key_bytes_max(page_size()));
   }
 
   /// A whole record, for callers with a latch: nothing is bounded again. `slot` < count().

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/thread_blocks.h"
 #include "btree/node/key_bytes.h"
 #include "btree/node/node_layout.h"
 #include "btree/node/node_view.h"
@@ -44,21 +45,23 @@ inline constexpr std::uint16_t kNoInsertYet = 0xFFFF;
   return false;
 }
 
-/// Calls `use` with uninitialised memory of at least a page on the stack, no more than needed.
+/// Calls `use` with uninitialised memory of at least a page: on the stack for the smallest, else a
+/// block of the thread (base/thread_blocks.h).
 template <class Use>
 void with_scratch_page(std::uint32_t page_size, Use use) noexcept {
-  const auto run = [&use]<std::size_t kBytes>() __attribute__((noinline)) {
-    alignas(64) std::byte scratch[kBytes];
+  if (page_size > buffer::kPageSizeMin) {
+    ThreadBlock scratch;
+    scratch.take();
+    use(scratch.data());
+    return;
+  }
+  const auto run = [&use]() __attribute__((noinline)) {
+    alignas(64) std::byte scratch[buffer::kPageSizeMin];
     use(scratch);
   };
-  if (page_size <= 4096) {
-    run.template operator()<4096>();
-  } else if (page_size <= 16384) {
-    run.template operator()<16384>();
-  } else {
-    run.template operator()<65536>();
-  }
+  run();
 }
+static_assert(buffer::kPageSizeMax <= ThreadBlock::kBytes);
 
 /// Everything init() needs besides the page.
 struct NodeIdentity {

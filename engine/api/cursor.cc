@@ -31,6 +31,7 @@ void CursorState::require_own_process() const {
 engine::RowCursor& CursorState::active() {
   require_own_process();
   Visiting::refuse_within(table_->database());
+  table_->database().reserve_blocks();
   if (bulk_ != nullptr && rows_->is_active()) {
     static_cast<void>(reading(*bulk_));
   }

@@ -14,7 +14,9 @@
 #include "base/io/overlay_device.h"
 #include "base/random.h"
 #include "base/sync_point.h"
+#include "base/thread_blocks.h"
 #include "base/thread_number.h"
+#include "buffer/page_header.h"
 #include "engine/api/autocommit.h"
 #include "engine/api/effective_options.h"
 #include "engine/api/table_handle.h"
@@ -221,6 +223,7 @@ std::unique_ptr<engine::Engine> open_engine(const detail::DatabaseState& state,
 
 Database Database::open(const std::filesystem::path& directory, const Options& options) {
   const engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
+  reserve_thread_blocks();  // its pages may have any size
   auto state = std::make_unique<detail::DatabaseState>();
   state->path = directory.string();
   state->options = effective.shown;
@@ -234,6 +237,7 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   }
   open_devices(*state, directory, options.log_directory, effective.device);
   state->engine = open_engine(*state, effective.database);
+  state->has_large_pages = state->engine->file().page_size_bytes() > buffer::kPageSizeMin;
   engine::show_as_opened(state->options, *state->engine);
   return Database(std::move(state));
 }
@@ -257,6 +261,7 @@ detail::DatabaseState& Database::state() const {
     throw Error(ErrorCode::invalid_argument,
                 state_ == nullptr ? "the database was moved away" : "the database was closed");
   }
+  state_->reserve_blocks();
   return *state_;
 }
 

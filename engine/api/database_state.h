@@ -15,6 +15,7 @@
 #include "base/io/machine.h"
 #include "base/io/overlay_device.h"
 #include "base/process_mark.h"
+#include "base/thread_blocks.h"
 #include "engine/api/own_process.h"
 #include "engine/engine.h"
 #include "txn/transaction.h"
@@ -31,6 +32,7 @@ class DatabaseState {
   std::unique_ptr<io::Device> log;             ///< null: the log is on the pages' device
   std::unique_ptr<engine::Engine> engine;
   std::vector<EffectiveOption> options;
+  bool has_large_pages = false;  ///< of more than 4 KiB
   std::uint64_t memory_bytes = 0;
   txn::Durability durability = txn::Durability::synchronous;
   txn::Isolation isolation = txn::Isolation::snapshot;
@@ -48,6 +50,14 @@ class DatabaseState {
   void require_own_process() const {
     if (!owner.is_of_this_process()) [[unlikely]] {
       refuse_other_process(path, process);
+    }
+  }
+
+  /// At the beginning of a call: memory for what small stacks have no room for
+  /// (base/thread_blocks.h). Throws out_of_memory.
+  void reserve_blocks() const {
+    if (has_large_pages) {
+      reserve_thread_blocks();
     }
   }
 

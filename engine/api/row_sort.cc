@@ -30,6 +30,7 @@ class RowEncoder::State {
   [[nodiscard]] EncodedRow encode(const Values& row) {
     handle_->database().require_own_process();
     handle_->require_open();  // the definition's trees are destroyed with the engine
+    handle_->database().reserve_blocks();
     const auto& [key, bytes] =
         engine::record_of(*definition_, row.span(), key_memory_, row_memory_);
     return EncodedRow::of(key, bytes, definition_->format->layout);

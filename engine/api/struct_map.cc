@@ -9,6 +9,7 @@
 #include "palimpsest/error.h"
 
 #include "base/check.h"
+#include "base/thread_blocks.h"
 #include "engine/format/column_value.h"
 #include "engine/format/table_format.h"
 #include "engine/format/value_text.h"
@@ -209,6 +210,7 @@ void StructShape::encode(const void* from, StructBytes& into) const {
   };
   std::ranges::for_each(state.in_key, take);
   std::ranges::for_each(state.in_row, take);
+  reserve_thread_blocks();  // of pages of any size
   engine::KeyMemory memory;
   into.key = state.format->keys().encode_row(values, memory);
   layout.encode(values, state.in_row_columns, into.bytes);

@@ -24,6 +24,7 @@ InTransaction::InTransaction(TransactionState& state)
       transaction_(state.transaction.get()),
       bulk_(state.bulk.get()) {
   Visiting::refuse_within(*state.database);
+  state.database->reserve_blocks();
   if (transaction_ == nullptr) {
     throw Error(ErrorCode::invalid_argument, "the transaction has ended");
   }
@@ -71,6 +72,7 @@ InTransaction TableHandle::writer(const Transaction* in) const {
 InTransaction TableHandle::in_none() const {
   require_open();
   Visiting::refuse_within(database_);
+  database_.reserve_blocks();
   return {};
 }
 

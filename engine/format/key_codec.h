@@ -27,12 +27,42 @@
 #include "palimpsest/value.h"
 
 #include "base/bytes.h"
+#include "base/thread_blocks.h"
 #include "engine/format/key_writer.h"
 
 namespace palimpsest::engine {
 
-/// Memory for any key, and for the smallest bytes above it.
-using KeyMemory = std::array<char, kKeyBytesMax + 1>;
+/// Memory for a key, and for the smallest bytes above it, for use on the stack. Keys of the
+/// smallest pages lie in it, longer ones in a block of the thread (base/thread_blocks.h).
+class KeyMemory {
+ public:
+  KeyMemory() noexcept {}  // NOLINT(modernize-use-equals-default): leaves bytes_ uninitialised
+  KeyMemory(const KeyMemory&) = delete;
+  KeyMemory& operator=(const KeyMemory&) = delete;
+
+  /// For keys of at most `key_bytes_max` bytes, and one byte more. All calls must ask for the same
+  /// length and get the same memory.
+  [[nodiscard]] std::span<char> room(std::size_t key_bytes_max) noexcept {
+    if (key_bytes_max < bytes_.size()) [[likely]] {
+      return std::span<char>(bytes_).first(key_bytes_max + 1);
+    }
+    if (!block_.has_memory()) {
+      block_.take();
+    }
+    return {block_.chars(), key_bytes_max + 1};
+  }
+  /// For keys of pages of any size.
+  operator std::span<char>() noexcept {  // NOLINT(google-explicit-constructor)
+    return room(kKeyBytesMax);
+  }
+
+ private:
+  static constexpr std::size_t kSmallKeyBytesMax = 512;  ///< in pages of 4 KiB
+  static_assert(kKeyBytesMax < ThreadBlock::kBytes);
+
+  ThreadBlock block_;
+  std::array<char, kSmallKeyBytesMax + 1> bytes_;
+};
 
 /// Whether something can follow the columns of a key.
 enum class KeyEnd : std::uint8_t {

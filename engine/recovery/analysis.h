@@ -11,6 +11,8 @@
 //   tree, structure     takes pages into use or frees them, at once; a graft takes pages with what
 //                       is on them already
 //   tree, purge         frees the pages of large values at once
+//   tree, system        a change of a record that belongs to no transaction (btree/value_moves.h):
+//                       takes and frees at once
 //   change              takes the pages of a large value into use at once; those it releases are
 //                       *pending*: free once its transaction has won and no reader needs them
 //   compensation        frees what the change took; what the change released was never free

@@ -63,7 +63,7 @@ CompactionReport Compaction::run() {
     }
     parts_.space.allocate_from_beginning();
     pages_to_move_ = report_.pages_moved + in_use_behind(wanted);
-    if (move_all(PageId{wanted}) == 0) {
+    if (move_all(PageId{wanted}) == 0 && move_all_values(PageId{wanted}) == 0) {
       break;
     }
   }
@@ -142,6 +142,39 @@ std::uint64_t Compaction::move_all(PageId from) {
     }
   }
   return report_.pages_moved - before;
+}
+
+// How many pages. Nothing is read if nothing is left behind the place.
+std::uint64_t Compaction::move_all_values(PageId from) {
+  if (in_use_behind(raw(from)) == 0) {
+    return 0;
+  }
+  parts_.transactions.collect_versions();
+  const std::uint64_t before = report_.pages_moved;
+  btree::ValueMoves walk{.from = from};
+  for (const TreeId id : tree_ids()) {
+    walk.next.clear();
+    try {
+      move_values(id, walk);
+    } catch (const Error& error) {
+      if (!is_damage(error)) {
+        throw;
+      }
+    }
+  }
+  return report_.pages_moved - before;
+}
+
+void Compaction::move_values(TreeId id, btree::ValueMoves& walk) {
+  for (bool more = true; more; tell()) {
+    const std::uint64_t moved = walk.moved;
+    more = in_steps(parts_.transactions, [&](const btree::WriteContext& context) {
+      btree::BTree* const tree = parts_.trees.find(id);
+      return tree != nullptr && btree::move_values_down(*tree, context, walk);
+    });
+    report_.pages_moved += walk.moved - moved;
+    PALIMPSEST_SYNC_POINT("engine.compaction.step");
+  }
 }
 
 void Compaction::move(TreeId id, btree::PageMoves& walk) {

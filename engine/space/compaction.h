@@ -5,11 +5,14 @@
 // through the inner nodes of all trees: pages behind that place get lower page ids
 // (btree/structure_moves.cc). When these moves are durable the pages that were left are free, and
 // the free end of the file goes. What others allocate meanwhile comes from the beginning of the
-// file, as far as it is free; what was taken behind the place is for the next round. Rounds end
-// when the file is short enough, or when one has moved nothing.
-// Not moved: pages of large values, the catalog's root, leaves of a bulk that has not hung them
-// yet, and a tree's pages behind one that cannot be read. What of them lies behind the place is
-// counted (CompactionReport).
+// file, as far as it is free; what was taken behind the place is for the next round. A round that
+// has found no page to move walks through the leaves, too, and moves large values
+// (btree/value_moves.h): what is left behind the place is theirs. Rounds end when the file is short
+// enough, or when one has moved nothing.
+// Not moved: a large value that a transaction or a version has a part in, or that no free pages
+// have room for; the catalog's root, leaves of a bulk that has not hung them yet, and a tree's
+// pages behind one that cannot be read. What of them lies behind the place is counted
+// (CompactionReport).
 //
 // Concurrency: transactions and bulks continue. A step latches a page and its parent; it fails only
 // for lack of memory or log space, or for a page that is being written, which is left for the next
@@ -36,6 +39,7 @@
 
 #include "base/ids.h"
 #include "btree/page_moves.h"
+#include "btree/value_moves.h"
 #include "buffer/page_file.h"
 #include "buffer/space_map.h"
 #include "engine/catalog/tree_pool.h"
@@ -77,6 +81,8 @@ class Compaction {
   void purge_all();
   void purge(TreeId id);
   std::uint64_t move_all(PageId from);
+  std::uint64_t move_all_values(PageId from);
+  void move_values(TreeId id, btree::ValueMoves& walk);
   void move(TreeId id, btree::PageMoves& walk);
   void move_root(TreeId id, btree::PageMoves& walk);
   void wait_for_frees();

@@ -64,13 +64,13 @@ ByteView KeySpace::whole(const Key& key, KeyMemory& into) const {
     refuse(fmt::format("a key of {} values, it has {} columns", key.values().size(),
                        codec_->column_count()));
   }
-  const ByteView encoded = codec_->encode(key.values(), std::span(into).first(bytes_max_));
+  const ByteView encoded = codec_->encode(key.values(), into.room(bytes_max_).first(bytes_max_));
   require_length(encoded.size());
   return encoded;
 }
 
 ByteView KeySpace::whole_of_row(std::span<const Value> values, KeyMemory& into) const {
-  const ByteView encoded = codec_->encode_row(values, std::span(into).first(bytes_max_));
+  const ByteView encoded = codec_->encode_row(values, into.room(bytes_max_).first(bytes_max_));
   require_length(encoded.size());
   return encoded;
 }
@@ -78,7 +78,7 @@ ByteView KeySpace::whole_of_row(std::span<const Value> values, KeyMemory& into) 
 ByteView KeySpace::first_columns(const Key& key, KeyMemory& into) const {
   require_encodable(key);
   if (!key.is_encoded()) {
-    return codec_->encode(key.values(), std::span(into).first(bytes_max_));
+    return codec_->encode(key.values(), into.room(bytes_max_).first(bytes_max_));
   }
   const ByteView bytes = key.bytes();
   const auto whole = codec_->bytes_of(bytes);
@@ -92,7 +92,7 @@ ByteView KeySpace::first_columns(const Key& key, KeyMemory& into) const {
 ByteView KeySpace::beginning(const Key& key, KeyMemory& into) const {
   require_encodable(key);
   if (!key.is_encoded()) {
-    return codec_->encode_beginning(key.values(), std::span(into).first(bytes_max_));
+    return codec_->encode_beginning(key.values(), into.room(bytes_max_).first(bytes_max_));
   }
   if (key.bytes().size() > bytes_max_) [[unlikely]] {
     refuse(fmt::format("{} bytes that no key begins with, keys have at most {}", key.bytes().size(),
@@ -102,34 +102,36 @@ ByteView KeySpace::beginning(const Key& key, KeyMemory& into) const {
 }
 
 std::optional<ByteView> KeySpace::above_whole(ByteView key, KeyMemory& into) const noexcept {
-  key.copy(into.data(), key.size());
+  const std::span<char> room = into.room(bytes_max_);
+  key.copy(room.data(), key.size());
   if (key.size() < bytes_max_) {
-    into[key.size()] = '\0';
-    return ByteView(into.data(), key.size() + 1);
+    room[key.size()] = '\0';
+    return ByteView(room.data(), key.size() + 1);
   }
-  return successor_of_prefix(std::span(into).first(key.size()));  // no key is longer
+  return successor_of_prefix(room.first(key.size()));  // no key is longer
 }
 
 std::optional<ByteView> KeySpace::above(const Key& key, KeyMemory& into) const {
   const ByteView first = first_columns(key, into);
+  const std::span<char> room = into.room(bytes_max_);
   if (key.is_encoded()) {
     if (is_whole(first)) {
       return above_whole(first, into);
     }
-    first.copy(into.data(), first.size());
-    return successor_of_prefix(std::span(into).first(first.size()));
+    first.copy(room.data(), first.size());
+    return successor_of_prefix(room.first(first.size()));
   }
   const std::size_t size = first.size();
-  const auto next = codec_->encode_above(key.values(), into);
+  const auto next = codec_->encode_above(key.values(), room);
   // An open text is followed by itself and a zero, unless it has the maximum length of keys.
-  return next && next->size() > bytes_max_ ? successor_of_prefix(std::span(into).first(size))
-                                           : next;
+  return next && next->size() > bytes_max_ ? successor_of_prefix(room.first(size)) : next;
 }
 
 void EncodedRange::begin_with(const KeySpace& space, const Key& key) {
   keys_.lower = space.beginning(key, lower_);
-  keys_.lower.copy(upper_.data(), keys_.lower.size());
-  keys_.upper = successor_of_prefix(std::span(upper_).first(keys_.lower.size()));
+  const std::span<char> room = upper_.room(space.bytes_max());
+  keys_.lower.copy(room.data(), keys_.lower.size());
+  keys_.upper = successor_of_prefix(room.first(keys_.lower.size()));
 }
 
 EncodedRange::EncodedRange(const KeySpace& space, const Range& range) {

@@ -54,8 +54,8 @@ IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
   const std::size_t bytes_max =
       btree::key_bytes_max(definition.indexes[index]->descent().page_size());
   try {
-    const IndexEntry entry =
-        format.indexes()[index].codec.encode(values, primary_key, std::span(into).first(bytes_max));
+    const IndexEntry entry = format.indexes()[index].codec.encode(
+        values, primary_key, into.room(bytes_max).first(bytes_max));
     if (!entry.key.empty()) [[likely]] {
       return entry;
     }

@@ -135,7 +135,8 @@ class IndexCheck {
   [[nodiscard]] std::optional<IndexEntry> encode(std::span<const Value> values, ByteView key,
                                                  KeyMemory& memory, std::string& why) const {
     try {
-      const IndexEntry entry = codec_.encode(values, key, std::span(memory).first(bytes_max_));
+      const IndexEntry entry =
+          codec_.encode(values, key, memory.room(bytes_max_).first(bytes_max_));
       if (!entry.key.empty()) {
         return entry;
       }

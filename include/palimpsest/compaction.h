@@ -29,8 +29,9 @@ struct CompactionReport {
   std::uint64_t bytes_after = 0;
   std::uint64_t bytes_in_use = 0;  ///< of the page file at the end, its header included
   std::uint64_t pages_moved = 0;   ///< counts a page once for each time it was moved
-  /// Pages beyond the file's ideal end that stayed there: pages of large values, which cannot be
-  /// moved, and pages that other transactions allocated or wrote meanwhile.
+  /// Pages beyond the file's ideal end that stayed there: other transactions allocated or wrote
+  /// them meanwhile; or they are of large values whose rows a transaction changes, whose rows a
+  /// snapshot sees in a previous state, or for which the free pages are too scattered.
   std::uint64_t pages_unmoved = 0;
   std::chrono::milliseconds duration{0};
 };

@@ -51,6 +51,12 @@ TEST(PageBitmap, ClaimsAreAllOrNothing) {
   EXPECT_EQ(bits.find_clear_runs(30, 1, 130), (std::vector<BitRange>{{151, 181}}));
   EXPECT_EQ(bits.find_clear_runs(100, 1, 130), (std::vector<BitRange>{{10, 110}}));
   EXPECT_EQ(bits.find_clear_runs(30, 1, 1'000'000), (std::vector<BitRange>{{10, 40}}));
+  EXPECT_EQ(bits.find_clear_runs_below(40, 30, 1), (std::vector<BitRange>{{10, 40}}));
+  EXPECT_TRUE(bits.find_clear_runs_below(39, 30, 1).empty());
+  EXPECT_EQ(bits.find_clear_runs_below(160, 145, 2),
+            (std::vector<BitRange>{{10, 150}, {151, 156}}));
+  EXPECT_TRUE(bits.find_clear_runs_below(160, 150, 2).empty());
+  EXPECT_TRUE(bits.find_clear_runs_below(5, 1, 2).empty());
   EXPECT_EQ(bits.claim_clear_tail(200, 1), (BitRange{151, 200}));
   EXPECT_EQ(bits.claim_clear_tail(150, 1), (BitRange{10, 150}));
 }

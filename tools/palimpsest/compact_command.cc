@@ -67,7 +67,7 @@ void show(const CompactFlags& flags, const CompactionReport& report) {
       flags.database, megabytes(report.bytes_before), megabytes(report.bytes_after),
       megabytes(report.bytes_in_use), report.pages_moved, seconds.count());
   if (report.pages_unmoved != 0) {
-    fmt::print("{} pages that cannot be moved, of large values, lie behind where it could end\n",
+    fmt::print("{} pages that could not be moved lie behind where it could end\n",
                report.pages_unmoved);
   }
 }

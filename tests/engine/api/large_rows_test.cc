@@ -187,5 +187,51 @@ TEST_F(LargeRows, AreReadWhileOthersReplaceThem) {
   }
 }
 
+// The pages of rows that a bulk has made, replaces or gives up move like others, or stay.
+TEST_F(LargeRows, TheFileBecomesShortWhateverBulksDo) {
+  const auto write = [&](Transaction& in, std::int64_t from, std::int64_t to, std::uint64_t time) {
+    for (std::int64_t id = from; id < to; ++id) {
+      const std::string body = body_of(id, time);
+      table_->upsert(in, {id, body}).require();
+    }
+  };
+  const auto expect_times = [&](std::int64_t changed_to, std::uint64_t time) {
+    std::int64_t id = kRows / 2;
+    table_->visit(Range::all(), [&](const RowView& row) {
+      expect_is(id, row, id < changed_to ? time : 0);
+      ++id;
+      return true;
+    });
+    EXPECT_EQ(id, kRows);
+  };
+  const auto expect_short = [](const CompactionReport& report) {
+    EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11) << report.pages_unmoved;
+  };
+  database_->run([&](Transaction& in) { write(in, 0, kRows, 0); }, {.transaction = {.bulk = true}});
+  table_->erase_range(Range::up_to({kRows / 2}, Range::Bound::exclusive)).require();
+  expect_short(database_->compact());
+  expect_times(0, 0);
+  for (const bool commits : {false, true}) {
+    database_->run([&](Transaction& in) { write(in, 0, kRows / 2, 5); });
+    Transaction bulk = database_->begin({.bulk = true});
+    write(bulk, kRows / 2, kRows * 3 / 4, 7);
+    static_cast<void>(database_->compact());
+    for (std::int64_t id = 0; id < kRows / 2; ++id) {
+      table_->erase(bulk, {id}).require();
+    }
+    write(bulk, kRows / 2, kRows * 2 / 3, 9);
+    write(bulk, kRows * 2 / 3, kRows * 3 / 4, 9);
+    static_cast<void>(database_->compact());
+    commits ? bulk.commit() : bulk.rollback();
+    if (!commits) {
+      table_->erase_range(Range::up_to({kRows / 2}, Range::Bound::exclusive)).require();
+    }
+    expect_short(database_->compact());
+    expect_times(commits ? kRows * 3 / 4 : 0, 9);
+    open();
+    expect_times(commits ? kRows * 3 / 4 : 0, 9);
+  }
+}
+
 }  // namespace
 }  // namespace palimpsest

@@ -84,6 +84,24 @@ class CompactionTest : public ::testing::Test {
       by->commit();
     }
   }
+  /// Rows [from, to) with large values, of several lengths, in "kept" and in "gone" by turns.
+  void fill_large(std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t row = from; row < to; ++row) {
+      const auto by = database_->begin(txn::Durability::asynchronous);
+      const std::string value(5'000 + row * 7'919 % 40'000, static_cast<char>('a' + row % 26));
+      ASSERT_FALSE(by->insert(tree(row % 4 == 0 ? "kept" : "gone"), key_of(row), value).conflict);
+      by->commit();
+    }
+  }
+  /// "gone" is emptied; what "kept" has then.
+  [[nodiscard]] Content without_gone() {
+    for (const auto& [key, value] : content_of(tree("gone"))) {
+      const auto by = database_->begin(txn::Durability::asynchronous);
+      EXPECT_TRUE(by->remove(tree("gone"), key).existed);
+      by->commit();
+    }
+    return content_of(tree("kept"));
+  }
   [[nodiscard]] std::uint64_t file_bytes() const {
     return database_->file().page_count() * database_->file().page_size_bytes();
   }
@@ -144,6 +162,153 @@ TEST_F(CompactionTest, WhatProgressThrowsEndsIt) {
   EXPECT_TRUE(sound(*database_));
   const CompactionReport report = database_->compact({});
   EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+}
+
+TEST_F(CompactionTest, LargeValuesMoveToo) {
+  fill_large(0, 400);
+  const Content content = without_gone();
+  const CompactionReport report = database_->compact({});
+  EXPECT_GT(report.pages_moved, 400U);
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11) << "of " << report.bytes_before;
+  EXPECT_LT(report.bytes_after, report.bytes_before / 2);
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  lose_power(disk_, database_);
+  open();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  reopen();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// A snapshot sees another value than the newest: the record stays until no snapshot needs it.
+TEST_F(CompactionTest, LargeValuesWithVersionsStay) {
+  fill_large(0, 80);
+  const Content before = content_of(tree("kept"));
+  const auto reader = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
+  EXPECT_EQ(reader->read([] { return 1; }), 1);
+  fill_large(80, 300);
+  for (const auto& [key, value] : before) {
+    const auto by = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
+    ASSERT_FALSE(by->update(tree("kept"), key, std::string(20'000, 'n')).conflict);
+    by->commit();
+  }
+  const Content after = without_gone();
+  static_cast<void>(database_->compact({}));
+  for (const auto& [key, value] : before) {
+    std::string seen;
+    reader->read(
+        [&] { EXPECT_TRUE(tree("kept").lookup(key, seen, nullptr, reader->read_view())); });
+    EXPECT_EQ(seen, value) << key;
+  }
+  EXPECT_EQ(content_of(tree("kept")), after);
+  reader->commit();
+  const CompactionReport report = database_->compact({});
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+  EXPECT_EQ(content_of(tree("kept")), after);
+  EXPECT_TRUE(sound(*database_));
+}
+
+// Their undo names the values that they found.
+TEST_F(CompactionTest, LargeValuesThatATransactionHasChangedStay) {
+  fill_large(0, 300);
+  const Content content = without_gone();
+  const std::string longer(30'000, 'w');
+  auto filler = database_->begin();  // what the writer makes lies behind that
+  for (std::uint64_t row = 0; row < 400; ++row) {
+    ASSERT_FALSE(filler->insert(tree("gone"), "f" + key_of(row), longer).conflict);
+  }
+  auto writer =
+      database_->begin(txn::Durability::synchronous, txn::Isolation::none);  // no versions
+  std::size_t number = 0;
+  for (const auto& [key, value] : content) {
+    if (++number % 9 == 0) {
+      ASSERT_FALSE(writer->remove(tree("kept"), key).conflict);
+    } else if (number % 3 == 0) {
+      ASSERT_FALSE(writer->update(tree("kept"), key, longer).conflict);
+    }
+  }
+  filler->rollback();
+  filler.reset();
+  EXPECT_GT(database_->compact({}).pages_unmoved, 100U);
+  database_->log().wait_durable(database_->transactions().now());
+  const SimDisk crashed = disk_.crash(1);
+  writer->rollback();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  disk_.power_off();
+  writer.reset();
+  database_.reset();
+  disk_ = crashed;
+  open();
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  const CompactionReport report = database_->compact({});
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+  EXPECT_EQ(content_of(tree("kept")), content);
+}
+
+// Between the copy and the exchange: the copy's pages are given back.
+TEST_F(CompactionTest, LargeValuesThatChangeMeanwhileStay) {
+  fill_large(0, 200);
+  Content content = without_gone();
+  bool was_asked = false;
+  {
+    const SyncHook copied("btree.value_move.copied", [&] {
+      if (std::exchange(was_asked, true)) {
+        return;
+      }
+      std::size_t number = 0;
+      for (auto at = content.begin(); at != content.end(); ++number) {
+        const auto by = database_->begin(txn::Durability::asynchronous);
+        if (number % 3 == 0) {
+          EXPECT_TRUE(by->remove(tree("kept"), at->first).existed);
+          at = content.erase(at);
+        } else if (number % 3 == 1) {
+          at->second = std::string(30'000, 'm');
+          EXPECT_TRUE(by->update(tree("kept"), at->first, at->second).existed);
+          ++at;
+        } else {
+          ++at;
+        }
+        by->commit();
+      }
+    });
+    static_cast<void>(database_->compact({}));
+  }
+  EXPECT_TRUE(was_asked);
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  const CompactionReport report = database_->compact({});
+  EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
+  EXPECT_EQ(content_of(tree("kept")), content);
+  EXPECT_TRUE(sound(*database_));
+  reopen();  // what was taken by nobody is free then
+  constexpr std::uint64_t kSlackBytes = 100'000;
+  EXPECT_GT(database_->compact({}).bytes_in_use + kSlackBytes, report.bytes_in_use);
+}
+
+TEST_F(CompactionTest, ACrashWhileLargeValuesMoveLosesNothing) {
+  fill_large(0, 40);
+  const Content content = without_gone();
+  database_->checkpointer().run();
+  palimpsest::test::CrashImages images(disk_);
+  images.take_at_operations();
+  EXPECT_GT(database_->compact({}).pages_moved, 20U);
+  database_->checkpointer().run();
+  const auto taken = images.end();
+  ASSERT_GT(taken.size(), 20U);
+  for (const auto& image : taken) {
+    const auto device = image.disk.device();
+    const auto recovered = Engine::open(*device, *device, options_);
+    ASSERT_EQ(content_of(*recovered->find_tree("kept")), content);
+    ASSERT_TRUE(sound(*recovered));
+    const CompactionReport again = recovered->compact({});
+    ASSERT_LE(again.bytes_after, again.bytes_in_use / 10 * 11);
+    ASSERT_EQ(content_of(*recovered->find_tree("kept")), content);
+    ASSERT_TRUE(sound(*recovered));
+  }
 }
 
 // Changed rows stay claimed by their writer until it has ended, wherever their leaf moves.
@@ -257,6 +422,24 @@ TEST_F(CompactionTest, NothingIsCutBesideABackup) {
   EXPECT_TRUE(sound(*copied));
 }
 
+TEST_F(CompactionTest, ABackupHasLargeValuesThatMovedMeanwhile) {
+  fill_large(0, 200);
+  const Content content = without_gone();
+  const SimDisk copy;
+  const auto into = copy.device();
+  bool was_asked = false;
+  static_cast<void>(database_->back_up(*into, {.progress = [&](const BackupProgress&) {
+    if (!std::exchange(was_asked, true)) {
+      EXPECT_GT(database_->compact({}).pages_moved, 100U);
+    }
+  }}));
+  EXPECT_TRUE(was_asked);
+  EXPECT_EQ(content_of(tree("kept")), content);
+  const auto copied = Engine::open(*into, *into, options_);
+  EXPECT_EQ(content_of(*copied->find_tree("kept")), content);
+  EXPECT_TRUE(sound(*copied));
+}
+
 TEST_F(CompactionTest, OneAtATime) {
   fill({"kept", "gone"}, 0, 400);
   erase("gone", 0, 400);
@@ -294,7 +477,8 @@ TEST_F(CompactionTest, WritersGoOnBesideIt) {
           EXPECT_FALSE(by->remove(kept, key).conflict);
           changed.erase(key);
         } else {
-          const std::string value(random.below(400), static_cast<char>('a' + random.below(26)));
+          const std::uint64_t length = random.below(random.one_in(10) ? 20'000 : 400);
+          const std::string value(length, static_cast<char>('a' + random.below(26)));
           EXPECT_FALSE(by->upsert(kept, key, value).conflict);
           changed[key] = value;
         }

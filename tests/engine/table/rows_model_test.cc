@@ -43,9 +43,9 @@ class Model {
   [[nodiscard]] std::optional<StoredRow> stored(std::span<const Value> values) const {
     try {
       KeyMemory memory;
-      StoredRow row{
-          .key = std::string(format_->keys().encode_row(values, std::span(memory).first(kKeyMax))),
-          .bytes = {}};
+      StoredRow row{.key = std::string(
+                        format_->keys().encode_row(values, memory.room(kKeyMax).first(kKeyMax))),
+                    .bytes = {}};
       format_->rows().encode(values, row.bytes);
       const bool is_empty = row.key.empty();
       return is_empty || !entries(row) ? std::nullopt : std::optional(row);
@@ -62,7 +62,7 @@ class Model {
       KeyMemory memory;
       try {
         entries.emplace_back(
-            index.codec.encode(all, row.key, std::span(memory).first(kKeyMax)).key);
+            index.codec.encode(all, row.key, memory.room(kKeyMax).first(kKeyMax)).key);
       } catch (const Error&) {
         return std::nullopt;
       }
