@@ -12,12 +12,12 @@
 
 #include "base/round_up.h"
 #include "base/sync_point.h"
-#include "buffer/space_record.h"
 #include "bulk/sort/sort_file.h"
 #include "engine/backup/backup.h"
 #include "engine/log_place.h"
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/checkpoint_note.h"
+#include "engine/recovery/freed_runs.h"
 #include "engine/recovery/redo.h"
 #include "engine/recovery/undo_losers.h"
 #include "engine/space/compaction.h"
@@ -93,16 +93,6 @@ std::size_t slab_bytes([[maybe_unused]] const EngineOptions& options) {
 #endif
 }
 
-void decode_freed_runs(ConstBytes body, FunctionRef<void(const buffer::PageRun&)> show) {
-  const auto record = buffer::SpaceRecord::decode(body);
-  if (!record) {
-    throw Error(ErrorCode::corruption, "a log record of freed pages is damaged");
-  }
-  for (std::size_t i = 0; i < record->count(); ++i) {
-    show(record->run(i));
-  }
-}
-
 /// Reads data without which no table can be found.
 void need(std::string_view what, FunctionRef<void()> read) {
   try {
@@ -113,7 +103,8 @@ void need(std::string_view what, FunctionRef<void()> read) {
     }
     throw Error(error.code(),
                 fmt::format("{} cannot be read, and without it the database cannot be "
-                            "opened: restore a backup: {}",
+                            "opened: restore a backup, or copy what can be read of it into a new "
+                            "database (palimpsest salvage): {}",
                             what, error.what()));
   }
 }
@@ -347,7 +338,7 @@ void Engine::start() {
   if (recovery_.was_needed) {
     unfinished = recover(reader, note.replayed_up_to);
   }
-  space_.emplace(*file_);
+  need("the space map", [&] { space_.emplace(*file_); });
   space_->recover(unfinished.space);
   clock_.raise(space_->newest_gsn());
   clock_.raise(Gsn{raw(clock_.now()) + 1});

@@ -31,6 +31,18 @@ ByteView view_of(const StoredTree& stored) noexcept {
 
 }  // namespace
 
+std::optional<CatalogedTree> tree_in_catalog(ByteView record) noexcept {
+  StoredTree stored;
+  if (record.size() != sizeof stored) {
+    return std::nullopt;
+  }
+  std::memcpy(&stored, record.data(), sizeof stored);
+  if (stored.id <= kCatalogTree || stored.reserved != 0 || stored.root == kNoPage) {
+    return std::nullopt;
+  }
+  return CatalogedTree{.id = stored.id, .root = stored.root};
+}
+
 PageId TreeCatalog::create(txn::Transactions& transactions) {
   const auto transaction = transactions.begin();
   auto tree = transaction->write([&](const btree::WriteContext& by) {
@@ -64,23 +76,19 @@ void TreeCatalog::open(PageId root) {
 
 // mutex_ is held.
 void TreeCatalog::add(ByteView name, ByteView value) {
-  StoredTree stored;
-  if (value.size() == sizeof stored) {
-    std::memcpy(&stored, value.data(), sizeof stored);
-  }
-  if (value.size() != sizeof stored || stored.id <= kCatalogTree || stored.reserved != 0 ||
-      stored.root == kNoPage) {
+  const std::optional<CatalogedTree> stored = tree_in_catalog(value);
+  if (!stored) {
     throw Error(ErrorCode::corruption,
                 fmt::format("the catalog's record \"{}\" is no tree's", btree::printable(name)));
   }
-  Known& known = trees_[stored.id];
-  if (known.root != kNoPage && (known.root != stored.root || !known.name.empty())) {
+  Known& known = trees_[stored->id];
+  if (known.root != kNoPage && (known.root != stored->root || !known.name.empty())) {
     throw Error(ErrorCode::corruption, fmt::format("the catalog has tree {} twice: as \"{}\", too",
-                                                   raw(stored.id), btree::printable(name)));
+                                                   raw(stored->id), btree::printable(name)));
   }
-  known.root = stored.root;
+  known.root = stored->root;
   known.name = name;
-  by_name_[known.name] = stored.id;
+  by_name_[known.name] = stored->id;
 }
 
 // mutex_ is held, so a tree is opened once, and its root has one place.

@@ -38,6 +38,13 @@ inline constexpr TreeId kCatalogTree{1};
 /// Longest name of a tree in bytes; fits pages of every size.
 inline constexpr std::size_t kTreeNameBytesMax = 255;
 
+/// What a record of the catalog names; nothing if the bytes are none.
+struct CatalogedTree {
+  TreeId id{};
+  PageId root{};
+};
+[[nodiscard]] std::optional<CatalogedTree> tree_in_catalog(ByteView record) noexcept;
+
 class TreeCatalog final : public txn::TreeDirectory {
  public:
   /// All arguments outlive this.

@@ -75,7 +75,7 @@ class LogReader::Window {
   StreamPosition segment_end_{};  ///< of the segment that holds begin_
 };
 
-const LogEnd& LogReader::find_end() {
+const LogEnd& LogReader::find_end(std::string* damage) {
   expected_ = {.sequence = control_.start.sequence,
                .previous_checksum = control_.start.previous_checksum,
                .incarnation = control_.start.incarnation};
@@ -105,7 +105,7 @@ const LogEnd& LogReader::find_end() {
     at = segments_.first_position(next);
   }
   if (control_.incarnation != Incarnation{0} || end_.batches != 0) {  // else never written
-    refuse_damaged_middle(window);
+    judge_rest(window, damage);
   }
   tell_unstated();
   end_.next_sequence = expected_.sequence;
@@ -161,6 +161,17 @@ void LogReader::tell_unstated() {
   }
   if (!unstated_.empty()) {
     end_.stated_checksum = unstated_.front().previous_checksum;
+  }
+}
+
+void LogReader::judge_rest(Window& window, std::string* damage) const {
+  try {
+    refuse_damaged_middle(window);
+  } catch (const Error& error) {
+    if (damage == nullptr || error.code() != ErrorCode::corruption) {
+      throw;
+    }
+    *damage = error.what();
   }
 }
 

@@ -21,6 +21,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -99,8 +100,9 @@ class LogReader {
   LogReader(const Segments& segments, const ControlState& control)
       : segments_(segments), control_(control) {}
 
-  /// Judges the whole stream. Throws corruption if its middle is damaged.
-  const LogEnd& find_end();
+  /// Judges the whole stream. Throws corruption if its middle is damaged; with `damage`, describes
+  /// the damage there instead, and the stream is what lies before it.
+  const LogEnd& find_end(std::string* damage = nullptr);
 
   [[nodiscard]] const LogEnd& end() const noexcept { return end_; }
   /// The stream in order, one part per segment.
@@ -138,6 +140,7 @@ class LogReader {
   [[nodiscard]] bool accept(Window& window, StreamPosition at);
   void note(StreamPosition at, const BatchHeader& header);
   void tell_unstated();
+  void judge_rest(Window& window, std::string* damage) const;
   void refuse_damaged_middle(Window& window) const;
   void refuse_if_stated_durable(Window& window, StreamPosition from) const;
   void visit_chunks(const StreamPart& part, FunctionRef<void(const ChunkRecords&)> show) const;

@@ -13,28 +13,28 @@
 #include "base/io/device.h"
 #include "base/io/open_device.h"
 #include "base/log_sink.h"
+#include "engine/api/copy_place.h"
 #include "engine/api/database_state.h"
 #include "engine/api/visiting.h"
 
 namespace palimpsest {
 
-namespace {
-
-/// A backup there would be lost with the database, and would be taken for a part of it. The
-/// directory itself is refused as any directory that is not empty.
-void refuse_within(const std::string& path, const std::string& own) {
+void detail::refuse_within_own(std::string_view what, const std::string& path,
+                               const std::string& own) {
   if (io::lies_within(path, own) && !io::lies_within(own, path)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("\"{}\" lies in \"{}\", the database's own directory: a backup is made "
+                fmt::format("\"{}\" lies in \"{}\", the database's own directory: {} is made "
                             "in a directory of its own, outside of it",
-                            path, own));
+                            path, own, what));
   }
 }
 
+namespace {
+
 void refuse_own(const detail::DatabaseState& database, const std::string& path) {
-  refuse_within(path, database.pages->path());
+  detail::refuse_within_own("a backup", path, database.pages->path());
   if (database.log != nullptr) {
-    refuse_within(path, database.log->path());
+    detail::refuse_within_own("a backup", path, database.log->path());
   }
 }
 

@@ -259,10 +259,10 @@ Plan plan_of(const RedoOptions& options, const RecoveryAnalysis& analysis,
 class Pass {
  public:
   Pass(const Plan& plan, std::size_t number, const RecoveryAnalysis& analysis,
-       buffer::PageFile& file, buffer::PageWriter& writer)
+       buffer::PageFile& file, buffer::PageWriter& writer, LostPages* lost)
       : plan_(plan), number_(number), queue_(plan.workers) {
     for (std::size_t worker = 0; worker < plan.workers; ++worker) {
-      workers_.push_back(std::make_unique<RedoWorker>(analysis, file, writer, plan.frames));
+      workers_.push_back(std::make_unique<RedoWorker>(analysis, file, writer, plan.frames, lost));
     }
   }
 
@@ -309,7 +309,7 @@ RedoStatistics redo(const wal::LogReader& reader, const RecoveryAnalysis& analys
   ProgressMeter meter(options.progress, RecoveryPhase::redo, plan.passes * reader.end().bytes);
   RedoStatistics total{.log_bytes = reader.end().bytes, .passes = plan.passes};
   for (std::size_t number = 0; number < plan.passes; ++number) {
-    Pass pass(plan, number, analysis, file, writer);
+    Pass pass(plan, number, analysis, file, writer, options.lost);
     pass.run(reader, meter);
     pass.add_to(total);
   }

@@ -17,7 +17,8 @@
 // interrupted anywhere and repeated, redo ends in the same pages: the GSN of a page on disk tells
 // what it has already.
 // Failure: corruption for a record that cannot be applied, naming page, GSN and kind, and for a
-// page that is damaged; io_error, no_space, failed. Pages written until then stay.
+//          page that is damaged; io_error, no_space, failed. Pages written until then stay. With
+//          RedoOptions::lost such pages are noted instead, and redo goes on with the others.
 // Thread-safety: the caller has exclusive use of log and page file.
 #pragma once
 
@@ -27,6 +28,7 @@
 #include "buffer/page_file.h"
 #include "buffer/page_writer.h"
 #include "engine/recovery/analysis.h"
+#include "engine/recovery/lost_pages.h"
 #include "engine/recovery/progress.h"
 #include "wal/log_reader.h"
 
@@ -46,6 +48,9 @@ struct RedoOptions {
   /// evicted as needed.
   std::size_t passes_max = 32;
   ProgressCallback progress{};
+  /// Not null: what cannot be read, or what a record cannot be applied to, is noted here; its place
+  /// in the file holds what it held, or an older state.
+  LostPages* lost = nullptr;
 };
 
 struct RedoStatistics {

@@ -35,10 +35,11 @@ std::size_t hash_of(PageId page) noexcept {
 }  // namespace
 
 RedoWorker::RedoWorker(const RecoveryAnalysis& analysis, buffer::PageFile& file,
-                       buffer::PageWriter& writer, std::size_t frames_max)
+                       buffer::PageWriter& writer, std::size_t frames_max, LostPages* lost)
     : analysis_(analysis),
       swips_(replay_swip_rule(file)),
       found_durable_(!writer.atomic_writes()),
+      lost_(lost),
       pages_(file, writer, frames_max),
       slots_(kSlotsMin, kNone) {}
 
@@ -138,7 +139,7 @@ void RedoWorker::replay_group(const ReplayWindow& window, std::span<const std::u
     put_in_order(known_[number]);  // of all pages before any is applied, so that the next bodies
                                    // are known
   }
-  pages_.load_group();
+  load_group(group);
   for (std::size_t at = 0; at < group.size(); ++at) {
     if (at + 1 < group.size()) {
       prefetch_page(known_[group[at + 1]]);
@@ -149,8 +150,17 @@ void RedoWorker::replay_group(const ReplayWindow& window, std::span<const std::u
   }
 }
 
+// What was lost is found again by new content, of which nothing before is needed.
 void RedoWorker::take_frame(Page& page) {
-  if (pages_.holds(page.frame, page.id)) {
+  if (page.is_lost && page.formatted) {
+    lost_->find_again(page.id);
+    page.is_lost = false;
+  }
+  if (page.is_lost || pages_.holds(page.frame, page.id)) {
+    return;
+  }
+  if (lost_ != nullptr && !pages_.has_place(page.id)) {
+    lose(page);
     return;
   }
   page.frame = pages_.take(page.id, !page.formatted);
@@ -160,7 +170,29 @@ void RedoWorker::take_frame(Page& page) {
   }
 }
 
+void RedoWorker::load_group(std::span<const std::uint32_t> group) {
+  for (const ReplayFrame unread : pages_.load_group(lost_ != nullptr)) {
+    for (const std::uint32_t number : group) {
+      if (known_[number].frame == unread) {
+        lose(known_[number]);
+      }
+    }
+  }
+}
+
+void RedoWorker::lose(Page& page) {
+  lost_->lose(page.id);
+  if (pages_.holds(page.frame, page.id)) {
+    pages_.forget(page.frame);
+  }
+  page.frame = kNoReplayFrame;
+  page.is_lost = true;
+}
+
 void RedoWorker::prefetch_page(const Page& page) const noexcept {
+  if (page.is_lost) {
+    return;
+  }
   const ConstBytes image = pages_.image(page.frame);
   prefetch(image.data(), image.data() + std::min(image.size(), kPrefetchPageBytes));
 }
@@ -178,8 +210,26 @@ void RedoWorker::put_in_order(Page& page) noexcept {
   }
 }
 
+/// False: the page is lost.
+bool RedoWorker::redo_one(Page& page, const ReplayWindow& window, const ReplayRecord& record) {
+  try {
+    btree::redo(window.body_of(record), page.id, pages_.image(page.frame), record.gsn, swips_);
+    return true;
+  } catch (const Error& error) {
+    if (lost_ == nullptr) {
+      throw Error(error.code(),
+                  fmt::format("redo of the record with GSN {}: {}", raw(record.gsn), error.what()));
+    }
+    lose(page);
+    return false;
+  }
+}
+
 void RedoWorker::apply(Page& page, const ReplayWindow& window) {
-  const MutableBytes image = pages_.image(page.frame);
+  if (page.is_lost) {
+    return;
+  }
+  const ConstBytes image = pages_.image(page.frame);
   const ReplayRecord* const behind_all = records_.data() + records_.size();
   Gsn page_gsn = buffer::header_of(image).gsn;
   std::uint64_t applied = 0;
@@ -190,11 +240,8 @@ void RedoWorker::apply(Page& page, const ReplayWindow& window) {
     if (record.gsn <= page_gsn) {
       continue;
     }
-    try {
-      btree::redo(window.body_of(record), page.id, image, record.gsn, swips_);
-    } catch (const Error& error) {
-      throw Error(error.code(),
-                  fmt::format("redo of the record with GSN {}: {}", raw(record.gsn), error.what()));
+    if (!redo_one(page, window, record)) {
+      return;
     }
     page_gsn = record.gsn;
     ++applied;

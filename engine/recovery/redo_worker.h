@@ -27,9 +27,9 @@ namespace palimpsest::engine {
 
 class RedoWorker {
  public:
-  /// All references outlive this.
+  /// All references outlive this, and so does `lost` (RedoOptions::lost).
   RedoWorker(const RecoveryAnalysis& analysis, buffer::PageFile& file, buffer::PageWriter& writer,
-             std::size_t frames_max);
+             std::size_t frames_max, LostPages* lost = nullptr);
 
   /// Applies the items, which are for this worker's pages.
   void replay(const ReplayWindow& window, std::span<const ReplayItem> items);
@@ -50,6 +50,7 @@ class RedoWorker {
     std::uint32_t end = 0;               ///< end of its records in records_
     bool formatted = false;              ///< by a record of the window
     bool is_durable = false;             ///< as it was found; or it has been marked dirty
+    bool is_lost = false;                ///< until a record formats it
   };
 
   std::uint32_t number_of(PageId id);
@@ -59,16 +60,20 @@ class RedoWorker {
   void place(std::span<const ReplayItem> items);
   void replay_group(const ReplayWindow& window, std::span<const std::uint32_t> group);
   void take_frame(Page& page);
+  void load_group(std::span<const std::uint32_t> group);
+  void lose(Page& page);
   void prefetch_page(const Page& page) const noexcept;
   [[nodiscard]] std::span<ReplayRecord> records_of(const Page& page) noexcept {
     return std::span(records_).subspan(page.end - page.records, page.records);
   }
   void put_in_order(Page& page) noexcept;
   void apply(Page& page, const ReplayWindow& window);
+  [[nodiscard]] bool redo_one(Page& page, const ReplayWindow& window, const ReplayRecord& record);
 
   const RecoveryAnalysis& analysis_;
   const btree::SwipRule swips_;
   const bool found_durable_;  ///< pages are durable as found on disk
+  LostPages* const lost_;     ///< null: a page that cannot be redone ends the redo
   ReplayPages pages_;
   std::vector<Page> known_;
   std::vector<std::uint32_t> slots_;  ///< hash table of indexes into known_, open addressing

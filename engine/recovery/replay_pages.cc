@@ -13,7 +13,8 @@
 namespace palimpsest::engine {
 namespace {
 
-constexpr std::string_view kWayOut = "restore a backup";
+constexpr std::string_view kWayOut =
+    "restore a backup, or copy what can be read of it into a new database: palimpsest salvage";
 
 bool names_a_page(const void* file, std::uint64_t word) noexcept {
   const auto swip = buffer::Swip::of_word(word);
@@ -60,6 +61,7 @@ ReplayFrame ReplayPages::take(PageId page, bool read) {
   frames_[frame] = {.page = page, .group = group_};
   if (read) {
     reads_.push_back({.id = page, .into = image(frame)});
+    reading_.push_back(frame);
   }
   return frame;
 }
@@ -132,23 +134,37 @@ void ReplayPages::refuse(const buffer::PageRead& read) const {
   }
 }
 
-void ReplayPages::load_group() {
+void ReplayPages::judge(const buffer::PageRead& read) const {
+  if (!read.ok()) {
+    refuse(read);
+  }
+  if (const auto fault = btree::validate_node(read.into, replay_swip_rule(file_))) {
+    throw Error(ErrorCode::corruption,
+                fmt::format("page file \"{}\", page {}, which the log changes: {}; {}",
+                            file_.name(), raw(read.id), *fault, kWayOut));
+  }
+}
+
+std::span<const ReplayFrame> ReplayPages::load_group(bool skips) {
+  unread_.clear();
   if (reads_.empty()) {
-    return;
+    return unread_;
   }
   pages_read_ += reads_.size();
   file_.read_pages(reads_);
-  for (const buffer::PageRead& read : reads_) {
-    if (!read.ok()) {
-      refuse(read);
-    }
-    if (const auto fault = btree::validate_node(read.into, replay_swip_rule(file_))) {
-      throw Error(ErrorCode::corruption,
-                  fmt::format("page file \"{}\", page {}, which the log changes: {}; {}",
-                              file_.name(), raw(read.id), *fault, kWayOut));
+  for (std::size_t at = 0; at < reads_.size(); ++at) {
+    try {
+      judge(reads_[at]);
+    } catch (const Error&) {
+      if (!skips) {
+        throw;
+      }
+      unread_.push_back(reading_[at]);
     }
   }
   reads_.clear();
+  reading_.clear();
+  return unread_;
 }
 
 void ReplayPages::write_all() {

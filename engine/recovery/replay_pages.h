@@ -54,8 +54,17 @@ class ReplayPages {
   /// Evicts other pages if no frame is free.
   [[nodiscard]] ReplayFrame take(PageId page, bool read);
   void touch(ReplayFrame frame) noexcept { frames_[frame].group = group_; }
-  /// Reads the pages of the group that are to be read, together, and validates them.
-  void load_group();
+  /// Reads the pages of the group that are to be read, together, and validates them. Throws if one
+  /// cannot be read or is no node. With `skips`, returns the frames of such pages instead, which
+  /// hold no page then; valid until the next call.
+  std::span<const ReplayFrame> load_group(bool skips = false);
+  /// Whether the file has the page.
+  [[nodiscard]] bool has_place(PageId page) const noexcept { return file_.contains(page); }
+  /// The frame holds no page any more, and is not written.
+  void forget(ReplayFrame frame) noexcept {
+    frames_[frame].page = kNoPage;
+    frames_[frame].dirty = false;
+  }
 
   /// Whether the frame still holds this page: it may have been evicted for another one.
   [[nodiscard]] bool holds(ReplayFrame frame, PageId page) const noexcept {
@@ -81,6 +90,7 @@ class ReplayPages {
   static constexpr std::size_t kGroupPagesMax = 64;
 
   [[noreturn]] void refuse(const buffer::PageRead& read) const;
+  void judge(const buffer::PageRead& read) const;
   void make_frames();
   void make_room();
   void write(std::span<const ReplayFrame> frames);
@@ -94,6 +104,8 @@ class ReplayPages {
   std::vector<ReplayFrame> free_;
   std::vector<ReplayFrame> victims_;
   std::vector<buffer::PageRead> reads_;
+  std::vector<ReplayFrame> reading_;  ///< the frame of each
+  std::vector<ReplayFrame> unread_;
   std::size_t hand_ = 0;
   std::uint64_t group_ = 0;
   std::uint64_t pages_read_ = 0;

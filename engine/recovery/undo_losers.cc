@@ -85,9 +85,11 @@ class Undo {
       }
       throw Error(
           error.code(),
-          fmt::format("a transaction that a crash has interrupted cannot be undone, and its "
-                      "changes would stay: {}; restore a backup",
-                      error.what()));
+          fmt::format(
+              "a transaction that a crash has interrupted cannot be undone, and its "
+              "changes would stay: {}; restore a backup, or copy what can be read of it into a "
+              "new database: palimpsest salvage",
+              error.what()));
     }
   }
 

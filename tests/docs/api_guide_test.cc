@@ -18,6 +18,7 @@
 #include "palimpsest/row_encoder.h"
 #include "palimpsest/row_sort.h"
 #include "palimpsest/row_writer.h"
+#include "palimpsest/salvage.h"
 #include "palimpsest/table_of.h"
 
 #include "tests/support/error_of.h"
@@ -376,6 +377,19 @@ TEST_F(ApiGuide, AlteringTablesByAFunction) {
   const std::optional<Row> ada = database.table("account").get({7});
   ASSERT_TRUE(ada);
   EXPECT_EQ(ada->text(), "(7, \"Ada\", 10000)");
+}
+
+TEST_F(ApiGuide, Salvage) {
+  const std::string directory = directory_.path("damaged");
+  const std::string rest = directory_.path("rest");
+  database_.backup(directory);
+  const SalvageReport saved = salvage(directory, rest);
+  for (const SalvagedTable& table : saved.tables) {
+    std::cout << table.name << ": " << table.rows << " rows"
+              << (table.is_whole() ? "\n" : ", and some are missing\n");
+  }
+  EXPECT_TRUE(saved.is_whole());
+  EXPECT_EQ(saved.tables.size(), database_.tables().size());
 }
 
 TEST_F(ApiGuide, Backups) {

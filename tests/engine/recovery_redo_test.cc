@@ -2,12 +2,14 @@
 // memory for a few pages, several workers, crashes and failures at every I/O of redo.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@
 
 #include "base/random.h"
 #include "btree/log/tree_record_encode.h"
+#include "btree/log/tree_record_format.h"
+#include "engine/recovery/redo_worker.h"
 #include "tests/btree/tree_log_support.h"
 #include "tests/engine/recovery_fixture.h"
 #include "tests/support/error_of.h"
@@ -433,6 +437,70 @@ TEST(RecoveryRedo, ADamagedPageThatMustBeReadIsCorruption) {
                    std::vector<std::byte>(raw(first_page_of(broken)) * kPageSize - ring));
   EXPECT_EQ(error_of([&] { return recover_on(broken, {}); }, std::to_string(raw(damaged))),
             ErrorCode::corruption);
+}
+
+// The others are what they would have been; a page that the log gives new content is not lost.
+TEST(RecoveryRedo, GoesOnWithoutWhatIsLost) {
+  const StartedInTheMiddle middle(12);
+  const PageId damaged = changed_leaf(middle.log.forest(), middle.before);
+  for (const RedoOptions& how : {RedoOptions{.workers = 2}, kLittleMemory}) {
+    SimDisk broken = middle.disk.snapshot();
+    const std::vector<std::byte> garbage(kPageSize, std::byte{0x3C});
+    broken.overwrite("pages", raw(damaged) * kPageSize, garbage);
+    const std::uint64_t ring = std::uint64_t{64} << 10U;
+    broken.overwrite("pages", ring,
+                     std::vector<std::byte>(raw(first_page_of(broken)) * kPageSize - ring));
+    LostPages lost;
+    RedoOptions options = how;
+    options.lost = &lost;
+    recover_on(broken, options);
+    EXPECT_EQ(lost.count(), 1U);
+    EXPECT_TRUE(lost.contains(damaged));
+    const std::string different = differences_on(broken, middle.log);
+    EXPECT_EQ(std::ranges::count(different, '\n'), 1) << different;
+    EXPECT_NE(different.find("page " + std::to_string(raw(damaged)) + " is damaged"),
+              std::string::npos)
+        << different;
+  }
+  const auto log = some_log(13, 300);
+  SimDisk formatted = log->crash();
+  LostPages lost;
+  recover_on(formatted, {.lost = &lost});
+  EXPECT_EQ(lost.count(), 0U);
+}
+
+// A page that was read in vain, and is given other content by a later piece of the log.
+TEST(RecoveryRedo, WhatIsLostIsFoundAgain) {
+  const SimDisk disk;
+  const auto device = disk.device();
+  const auto file =
+      buffer::PageFile::create(*device, "pages", {.page_size_bytes = kPageSize, .batch_pages = 64});
+  const PageId page = file->first_page();
+  file->grow(raw(page) + 1);  // with nothing in it
+  buffer::PageWriter writer(*file);
+  const RecoveryAnalysis analysis;
+  LostPages lost;
+  RedoWorker worker(analysis, *file, writer, ReplayPages::kFramesMin, &lost);
+  const auto replay = [&](Gsn gsn, bool formats) {
+    const btree::LeafChangeHeader header{btree::kind_byte(btree::TreeRecordKind::format_root), 0, 0,
+                                         TreeId{7}, page};
+    ReplayWindow window(1);
+    const std::uint32_t offset = window.add_body(std::as_bytes(std::span(&header, 1)));
+    window.add_item(
+        0, {.page = page,
+            .record = {.gsn = gsn, .offset = offset, .bytes = sizeof header, .formats = formats}});
+    worker.replay(window, window.items(0));
+  };
+  replay(Gsn{5}, false);
+  EXPECT_TRUE(lost.contains(page));
+  replay(Gsn{6}, false);
+  EXPECT_TRUE(lost.contains(page));
+  replay(Gsn{7}, true);
+  EXPECT_EQ(lost.count(), 0U);
+  worker.write_pages();
+  const AlignedMemory image(kPageSize, kPageSize);
+  file->read_page(page, image.bytes());
+  EXPECT_EQ(buffer::header_of(image.bytes()).gsn, Gsn{7});
 }
 
 TEST(RecoveryRedo, ReportsProgressFromBeginningToEnd) {

@@ -28,7 +28,7 @@ def completed(*words):
 
 class HelpPages(unittest.TestCase):
     def test_man_pages(self):
-        for command in ("load", "dump", "backup", "stat", "tables"):
+        for command in ("load", "dump", "backup", "salvage", "stat", "tables"):
             with open(os.path.join(TOOLS, "man", f"palimpsest-{command}.1"), encoding="utf-8") as file:
                 text = file.read().replace("\\-", "-")
             named = re.findall(r"^\.TP\n\.[A-Z]+ (.*)", text, re.M)
@@ -44,7 +44,7 @@ class HelpPages(unittest.TestCase):
             self.assertEqual(done.stderr, "", name)
 
     def test_completion(self):
-        for command in ("backup", "check", "dump", "load", "log", "stat", "tables"):
+        for command in ("backup", "check", "dump", "load", "log", "salvage", "stat", "tables"):
             offered = {word.split("=")[0] for word in completed(command, "--")}
             self.assertEqual(offered, options_of(command), command)
         self.assertEqual(completed("l"), ["load", "log"])

@@ -8,7 +8,7 @@ import sys
 LAYERS = ["include", "base", "base/io", "wal", "buffer", "versioning",
           "btree/node", "btree/large", "btree/log", "btree", "txn", "bulk/sort", "bulk",
           "engine/format", "engine/table", "engine/catalog", "engine/recovery", "engine/backup",
-          "engine/space", "engine", "engine/api"]
+          "engine/space", "engine/salvage", "engine", "engine/api"]
 # Above all layers; they use the public API, with the exceptions named in include_exceptions.txt.
 USERS = ["tools", "experiments", "examples"]
 

@@ -10,7 +10,7 @@ import unittest
 from tool_command import contents, run
 
 TOOL, MAKE_DATABASE, VERSION = sys.argv[1:4]
-COMMANDS = "check, tables, stat, log, load, dump, backup, compact"
+COMMANDS = "check, tables, stat, log, load, dump, backup, compact, salvage"
 
 
 class CommandLine(unittest.TestCase):

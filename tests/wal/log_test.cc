@@ -198,6 +198,21 @@ TEST_F(LogTest, DamagedMiddleIsRefused) {
   }
 }
 
+TEST_F(LogTest, WhatLiesBeforeADamagedMiddleCanBeRead) {
+  write_batches(10);
+  damage(6, 64);
+  const LogStore store = LogStore::open(*device_, kSmallFiles, true);
+  LogReader reader(store.segments(), store.control().state());
+  std::string damage;
+  EXPECT_EQ(reader.find_end(&damage).batches, 5U);
+  EXPECT_NE(damage.find("batch 6 at offset"), std::string::npos) << damage;
+  std::size_t records = 0;
+  for (const StreamPart& part : reader.parts()) {
+    reader.visit(part, [&](const LoggedRecord&) { ++records; });
+  }
+  EXPECT_EQ(records, 5U);
+}
+
 TEST_F(LogTest, MissingSegmentIsRefused) {
   {
     OpenLog open(*device_);

@@ -6,7 +6,7 @@ _palimpsest() {
   local words=""
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "backup check compact dump load log stat tables --help --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "backup check compact dump load log salvage stat tables --help --version" -- "$word")
     return
   fi
   case $before in
@@ -26,6 +26,7 @@ _palimpsest() {
       dump) words="$records --output --header=off --header --columns --schema --log-directory --help" ;;
       backup) words="--rate-mib --no-open --log-directory --help" ;;
       compact) words="--log-directory --help" ;;
+      salvage) words="--json --memory-mib --doubtful --lost-trees --no-log --log-directory --help" ;;
       check | stat | tables) words="--json --memory-mib --log-directory --help" ;;
       log) words="--json --records --page-bytes --log-directory --help" ;;
     esac

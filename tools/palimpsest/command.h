@@ -13,7 +13,8 @@ inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< damaged, or could not be read; the message is on stderr
 inline constexpr int kUsage = 2;   ///< invalid command line
 /// `check`, `tables`, `stat`: in use, never finished, absent or not readable, its log elsewhere,
-/// or, for `check`, the output cannot be written; says nothing about the database's state.
+/// or, for `check`, the output cannot be written; says nothing about the database's state. For
+/// `salvage`: nothing was copied.
 inline constexpr int kCannotCheck = 3;
 inline constexpr int kTooManyFaults = 3;  ///< `load` only: more bad records than allowed
 /// `load` only: it failed after its commit.
@@ -46,5 +47,7 @@ void add_dump_command(CLI::App& app, Action& chosen);
 void add_backup_command(CLI::App& app, Action& chosen);
 /// `palimpsest compact DB`: makes the page file as short as its used pages allow.
 void add_compact_command(CLI::App& app, Action& chosen);
+/// `palimpsest salvage DB DIR`: all that can be read of a damaged database, in a new one.
+void add_salvage_command(CLI::App& app, Action& chosen);
 
 }  // namespace palimpsest::tools

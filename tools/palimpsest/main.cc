@@ -27,6 +27,7 @@ int act(CLI::App& app, int argc, const char* const* argv) {
   add_dump_command(app, chosen);
   add_backup_command(app, chosen);
   add_compact_command(app, chosen);
+  add_salvage_command(app, chosen);
   for (CLI::App* const subcommand : app.get_subcommands([](CLI::App*) { return true; })) {
     forbid_empty_values(*subcommand);
   }
