@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk bench-endurance check test fuzz mutate coverage crash soak noise lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk bench-endurance real-files check test fuzz mutate coverage crash soak noise lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ bench-endurance:  ## the same work again and again, here and on LMDB, RocksDB, S
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF -DPALIMPSEST_BENCH_PEERS=ON
 	@cmake --build --preset release --target endurance endurance_peers
 	@python3 experiments/endurance/compare.py $(BENCH)
+
+real-files:  ## load a thousand files of data sets that people publish, compare every value (5 minutes; FILES='a.csv b.json': these)
+	@tools/setup run
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF
+	@cmake --build --preset release --target palimpsest
+	@python3 -B tests/real_files/real_files.py build/release/tools/palimpsest/palimpsest build/real-files $(FILES)
 
 check:  ## the quick loop: builds the debug preset, runs the tests that the last changes concern
 	@tools/check

@@ -4,7 +4,6 @@
 
 #include "palimpsest/error.h"
 
-#include "engine/engine.h"
 #include "engine/salvage/mended_header.h"
 #include "wal/log_control.h"
 

@@ -11,7 +11,6 @@
 #include "base/aligned_memory.h"
 #include "buffer/file_header.h"
 #include "buffer/page_header.h"
-#include "engine/engine.h"
 
 namespace palimpsest::engine {
 namespace {

@@ -1,7 +1,8 @@
 // Fuzz target: any bytes as delimited text, in any dialect, cut anywhere.
 //
 // Input: the first byte chooses the dialect; with its top bit, each further byte chooses one of a
-// few special characters. The second byte determines where the text is cut.
+// few special characters. The second byte determines where the text is cut, and what else the
+// dialect allows.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,9 +48,18 @@ Dialect dialect_of(unsigned choice) {
   return dialect;
 }
 
+/// Adds options that users' files need.
+Dialect with_more(Dialect dialect, unsigned choice) {
+  dialect.trim = (choice & 1U) != 0 && !dialect.letter_escapes;
+  dialect.fill_missing = (choice & 2U) != 0;
+  dialect.drops_empty_end = dialect.drops_empty_end || (choice & 4U) != 0;
+  dialect.delimiter_rest = (choice & 8U) != 0 && dialect.format == Format::csv ? "|" : "";
+  return dialect;
+}
+
 /// The text in memory of exactly its size, so that AddressSanitizer detects a read beyond it.
 std::vector<char> text_of(const std::uint8_t* data, std::size_t size, bool of_few_bytes) {
-  constexpr std::string_view kFew = "a1,,|\t\"\"\\#N\r\n\n";
+  constexpr std::string_view kFew = "a1,,|\t \"\"\\#N\r\n\n";
   std::vector<char> text(size);
   std::transform(data, data + size, text.begin(), [&](std::uint8_t byte) {
     return of_few_bytes ? kFew[byte % kFew.size()] : static_cast<char>(byte);
@@ -127,7 +137,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) {
     return 0;
   }
-  const palimpsest::load::Dialect dialect = fuzz::dialect_of(data[0]);
+  const palimpsest::load::Dialect dialect = fuzz::with_more(fuzz::dialect_of(data[0]), data[1]);
   const std::vector<char> bytes = fuzz::text_of(data + 2, size - 2, data[0] >= 0x80);
   const std::string_view text(bytes.data(), bytes.size());
   const auto whole = fuzz::read(dialect, text, 0);

@@ -31,7 +31,7 @@ LoadResult dry_load(const std::vector<std::string>& files) {
                    .schema = "id int32 primary key, name varchar(4)",
                    .faults = {.shown_max = 0},
                    .dry_run = true},
-                  counters, [](const std::string&) {});
+                  counters, [](const LoadFindings&) {});
 }
 
 TEST(DamagedInputTest, FileIsToBlame) {

@@ -69,14 +69,11 @@ TEST(FaultReportTest, CountsAndWrites) {
   const palimpsest::test::TemporaryDirectory directory;
   const std::string rows = directory.path("rows");
   const std::string log = directory.path("log");
-  FaultReport report({.limit = {.count = 1},
-                      .reject_file = rows,
-                      .reject_log = log,
-                      .header = "h\n",
-                      .shown_max = 0});
-  report.add(fault(FaultKind::type), "a,b\r\n");
+  FaultReport report(
+      {.limit = {.count = 1}, .reject_file = rows, .reject_log = log, .shown_max = 0});
+  report.add(fault(FaultKind::type), "a,b\r\n", "h\n");
   EXPECT_FALSE(report.is_over());
-  report.add(fault(FaultKind::duplicate), "c,d");
+  report.add(fault(FaultKind::duplicate), "c,d", "h\n");
   EXPECT_TRUE(report.is_over());
   report.finish();
   EXPECT_EQ(text_of(rows), "h\na,b\r\nc,d\n");
@@ -87,29 +84,40 @@ TEST(FaultReportTest, CountsAndWrites) {
   EXPECT_EQ(report.count(FaultKind::range), 0U);
 }
 
+TEST(FaultReportTest, RecordsBelowAnotherHeaderHaveAFileOfTheirOwn) {
+  const palimpsest::test::TemporaryDirectory directory;
+  FaultReport report(
+      {.limit = {.count = 9}, .reject_file = directory.path("bad.csv"), .shown_max = 0});
+  report.add(fault(FaultKind::type), "1,x,2\n", "id,a,b\n");
+  report.add(fault(FaultKind::type), "2,x,3\n", "id,b,a\n");
+  report.add(fault(FaultKind::type), "3,x,4", "id,a,b\n");
+  report.finish();
+  EXPECT_EQ(text_of(directory.path("bad.csv")), "id,a,b\n1,x,2\n3,x,4\n");
+  EXPECT_EQ(text_of(directory.path("bad-2.csv")), "id,b,a\n2,x,3\n");
+}
+
 TEST(FaultReportTest, GoesOnWhereAnotherWasSaved) {
   const palimpsest::test::TemporaryDirectory directory;
   const FaultReportOptions options{.limit = {.count = 9},
                                    .reject_file = directory.path("rows"),
                                    .reject_log = directory.path("log"),
-                                   .header = "h\n",
                                    .shown_max = 0};
   SavedFaults saved;
   {
     FaultReport report(options);
-    report.add(fault(FaultKind::type), "a,b\n");
+    report.add(fault(FaultKind::type), "a,b\n", "h\n");
     saved = report.save();
-    report.add(fault(FaultKind::null), "not saved\n");
+    report.add(fault(FaultKind::null), "not saved\n", "h\n");
   }
   FaultReport report(options, &saved);
   EXPECT_EQ(report.count(), 1U);
-  report.add(fault(FaultKind::range), "c,d\n");
+  report.add(fault(FaultKind::range), "c,d\n", "h\n");
   report.finish();
   EXPECT_EQ(text_of(options.reject_file), "h\na,b\nc,d\n");
   EXPECT_EQ(text_of(options.reject_log),
             fault(FaultKind::type).text() + "\n" + fault(FaultKind::range).text() + "\n");
   EXPECT_EQ(report.count(FaultKind::null), 0U);
-  saved.file_bytes = 1'000;
+  saved.below.at(0).bytes = 1'000;
   EXPECT_EQ(palimpsest::test::error_of([&] { const FaultReport shorter(options, &saved); }),
             ErrorCode::corruption);
 }

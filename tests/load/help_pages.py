@@ -51,6 +51,7 @@ class HelpPages(unittest.TestCase):
         self.assertEqual(completed("t"), ["tables"])
         self.assertEqual(completed("--v"), ["--version"])
         self.assertEqual(completed("load", "db", "t", "--format", "t"), ["tsv", "tbl"])
+        self.assertEqual(completed("dump", "db", "t", "--compress", "z"), ["zstd"])
         self.assertEqual(completed("load", "--on-duplicate", "s"), ["skip"])
 
 

@@ -43,6 +43,13 @@ class LoadingGuide(Command):
         self.run_tool("check", self.database)
         return outputs
 
+    def test_people(self):
+        outputs = self.run_guide("people", "/")
+        with open(DOCUMENT, encoding="utf-8") as file:
+            said = re.search(r"^```text\n(schema: id.*?)^```", file.read(), re.M | re.S).group(1)
+        self.assertTrue(outputs[0].startswith(said), outputs[0])
+        self.assertEqual(self.content("again.csv"), self.content("people.csv"))
+
     def test_words(self):
         self.run_guide("words", WORDS)
         self.assertEqual(self.content("words.tsv").splitlines(), sorted(records(WORDS)))

@@ -53,6 +53,29 @@ Records read(const Dialect& dialect, std::string_view text) {
 const Dialect kCsv = Dialect::of(Format::csv);
 const Dialect kTsv = Dialect::of(Format::tsv);
 
+TEST(RecordReaderTest, BlanksAroundFields) {
+  Dialect dialect = kCsv;
+  dialect.trim = true;
+  EXPECT_THAT(read(dialect, " a ,\t\"x, y\" , \n1,\" z \"\n"), ElementsAre("a|'x, y'|", "1|' z '"));
+  EXPECT_THAT(read(dialect, "a \"b\"\n1\n"),
+              ElementsAre("!" + std::string(kQuoteWithin) + "@2", "1"));
+  EXPECT_THAT(read(dialect, " \""), ElementsAre("!" + std::string(kOpenQuote) + "@1"));
+  EXPECT_THAT(read(kCsv, "1, \"b\"\n"), ElementsAre("!" + std::string(kBlankBeforeQuote) + "@3"));
+}
+
+TEST(RecordReaderTest, DelimitersOfSeveralBytes) {
+  Dialect dialect = kCsv;
+  dialect.delimiter = '|';
+  dialect.delimiter_rest = "|";
+  EXPECT_THAT(read(dialect, "a||b|c||\"d||e\"\n|||x\n"), ElementsAre("a|b|c|'d||e'", "||x"));
+}
+
+TEST(RecordReaderTest, LinesThatEndWithACarriageReturn) {
+  Dialect dialect = kCsv;
+  dialect.line_end = '\r';
+  EXPECT_THAT(read(dialect, "a,\"b\rc\"\rd\ne,f\r"), ElementsAre("a|'b\rc'", "d\ne|f"));
+}
+
 TEST(RecordReaderTest, Csv) {
   EXPECT_THAT(read(kCsv, "a,b\r\n,\n\"x,y\",\"\"\n"), ElementsAre("a|b", "|", "'x,y'|''"));
   EXPECT_THAT(read(kCsv, "a,\"b\nc\r\nd\"\ne,f"), ElementsAre("a|'b\nc\r\nd'", "e|f"));
@@ -65,12 +88,12 @@ TEST(RecordReaderTest, Csv) {
 
 TEST(RecordReaderTest, FaultsOfQuotes) {
   EXPECT_THAT(read(kCsv, "a\"b,c\n1,2\n"),
-              ElementsAre("!a quote within a field that does not begin with one@1", "1|2"));
+              ElementsAre("!" + std::string(kQuoteWithin) + "@1", "1|2"));
   EXPECT_THAT(read(kCsv, "\"a\"b,c\n1,2\n"),
-              ElementsAre("!text behind the closing quote@3", "1|2"));
+              ElementsAre("!" + std::string(kBehindQuote) + "@3", "1|2"));
   EXPECT_THAT(read(kCsv, "\"a\"\"\",\"b\" \n1,2\n"),
-              ElementsAre("!text behind the closing quote@9", "1|2"));
-  EXPECT_THAT(read(kCsv, "1,\"a\n1,2\n"), ElementsAre("!the quotes do not end@2"));
+              ElementsAre("!" + std::string(kBehindQuote) + "@9", "1|2"));
+  EXPECT_THAT(read(kCsv, "1,\"a\n1,2\n"), ElementsAre("!" + std::string(kOpenQuote) + "@2"));
 }
 
 TEST(RecordReaderTest, Escapes) {
@@ -163,8 +186,7 @@ TEST(RecordReaderTest, PlainFieldsBeforeOthers) {
   const std::string many(70, 'x');
   EXPECT_THAT(read(kCsv, fmt::format("{},\"y\"\r\nz,", many)),
               ElementsAre(fmt::format("{}|'y'", many), "z|"));
-  EXPECT_THAT(read(kCsv, "a,b\"c,d\n"),
-              ElementsAre("!a quote within a field that does not begin with one@3"));
+  EXPECT_THAT(read(kCsv, "a,b\"c,d\n"), ElementsAre("!" + std::string(kQuoteWithin) + "@3"));
   Dialect escaped = kCsv;
   escaped.escape = '\\';
   EXPECT_THAT(read(escaped, "a,b\\,c,d\n"), ElementsAre("a|b,c|d"));
@@ -212,7 +234,7 @@ ReadWith read_with(const Dialect& dialect, std::string_view text, std::size_t pl
     for (std::size_t number = 0; number < record.fields.size(); ++number) {
       const RawField& field = record.fields[number];
       const bool is_behind_last =
-          dialect.format == Format::tbl && number + 1 == plain_fields + 1 && field.text.empty();
+          dialect.drops_empty_end && number + 1 == plain_fields + 1 && field.text.empty();
       if (!is_behind_last) {
         fields +=
             fmt::format("|{}{}{}", field.quoted ? "q" : "", field.escaped ? "e" : "", field.text);
@@ -233,6 +255,7 @@ TEST(RecordReaderTest, PlainRecordsAmongOthers) {
     Dialect dialect = random.one_in(4) ? Dialect::of(Format::tbl) : random_dialect(random);
     dialect.format = random.one_in(8) ? Format::tsv : dialect.format;
     dialect.letter_escapes = random.one_in(8);
+    dialect.drops_empty_end = dialect.format == Format::tbl || random.one_in(8);
     const std::size_t fields = 1 + random.below(4);
     std::string text;
     for (std::uint64_t left = random.below(random.one_in(10) ? 3'000 : 30); left > 0; --left) {

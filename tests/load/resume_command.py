@@ -97,13 +97,13 @@ class Resume(Command):
     def check_as_uninterrupted(self, done):
         """The same rows, counts, and files of bad records; and nothing else is left."""
         self.assertEqual(self.kept(), [])
-        changing = ("seconds", "bytes", "rows_resumed")
+        changing = ("seconds", "bytes", "rows_resumed", "command")
         summary = {**json.loads(done.stdout), **{name: self.summary[name] for name in changing}}
         self.assertEqual(summary, self.summary)
         self.assertGreater(summary["errors"]["type"], 10)
         self.assertGreater(summary["errors"]["duplicate"], 5)
         self.assertTrue(self.dump("t") == self.dumped)
-        for name in ("rejected", "log"):
+        for name in ("rejected", "rejected-2", "log"):
             self.assertEqual(self.content(name), self.content(os.path.join(self.inputs, name)))
         self.run_tool("check", self.database)
 

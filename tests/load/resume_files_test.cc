@@ -22,7 +22,10 @@ SavedLoad some_load() {
           .records = 4,
           .skipped_lines = 5,
           .rows = 6,
-          .faults = {.by_kind = {7, 8, 9, 10, 11}, .file_bytes = 12, .log_bytes = 13},
+          .faults = {.by_kind = {7, 8, 9, 10, 11},
+                     .file_bytes = 12,
+                     .log_bytes = 13,
+                     .below = {{"a,b\r\n", 12}, {"", 0}}},
           .runs = "palimpsest runs 1 4096 0 0"};
 }
 
@@ -63,6 +66,7 @@ TEST_F(ResumeFilesTest, ThereAndBack) {
   EXPECT_EQ(found->faults.by_kind, expected.faults.by_kind);
   EXPECT_EQ(found->faults.file_bytes, 12U);
   EXPECT_EQ(found->faults.log_bytes, 13U);
+  EXPECT_EQ(found->faults.below, expected.faults.below);
   EXPECT_EQ(found->runs, expected.runs);
   EXPECT_FALSE(ResumeFiles(directory_.path(), "another").find());
 }

@@ -117,7 +117,7 @@ class RoundTrip(Command):
                          b"1|a b|2.50|\n2||-1.00|\n")
 
     def test_no_json_of_what_is_no_text(self):
-        self.load("latin", self.file("latin.csv", b"1,a\xff\n"), "--schema",
+        self.load("latin", self.file("latin.csv", b"1,a\xff\n"), "--encoding", "bytes", "--schema",
                   "id int32 primary key, t varchar")
         self.assertEqual(self.dump("latin", "--header=off"), b"1,a\xff\n")
         done = self.run_tool("dump", self.database, "latin", "--format", "jsonl", code=1)

@@ -62,16 +62,21 @@ TEST(RowParserTest, NullsOfTsvAndTbl) {
 TEST(RowParserTest, FaultsHaveAPlace) {
   EXPECT_THAT(
       parsed(people(), kCsv, "1,a,1,\"x\ny\"\n2,abcdef,3,\n3,\"\n\n\",300,\n4,a\n5,a,1,z\n"),
-      ElementsAre("(1, \"a\", 1, \"x\\x0Ay\")",
-                  "f:3:3 (byte 14), column \"name\": range error: 6 bytes, the column has at "
-                  "most 5: \"abcdef\"",
-                  "f:6:3 (byte 31), column \"age\": range error: beyond -128 to 127: "
-                  "\"300\"",
-                  "f:7:1 (byte 36): parse error: 2 fields, 4 expected: \"4,a\"",
-                  "(5, \"a\", 1, \"z\")"));
-  EXPECT_THAT(parsed(people(), kCsv, "1,a,1,\"b\"c\n"),
-              ElementsAre("f:1:10 (byte 9): parse error: text behind the closing quote: "
-                          "\"1,a,1,\\\"b\\\"c\""));
+      ElementsAre(
+          "(1, \"a\", 1, \"x\\x0Ay\")",
+          "f:3:3 (byte 14), column \"name\": range error: 6 bytes, the column has at "
+          "most 5: \"abcdef\"",
+          "f:6:3 (byte 31), column \"age\": range error: beyond -128 to 127: "
+          "\"300\"",
+          "f:7:1 (byte 36): parse error: 2 fields, 4 expected; --fill-missing makes missing last "
+          "fields null: \"4,a\"",
+          "(5, \"a\", 1, \"z\")"));
+  EXPECT_THAT(
+      parsed(people(), kCsv, "1,a,1,\"b\"c\n"),
+      ElementsAre(
+          "f:1:10 (byte 9): parse error: text behind the closing quote (--quote none takes quotes "
+          "as they are): "
+          "\"1,a,1,\\\"b\\\"c\""));
 }
 
 TEST(RowParserTest, Headers) {

@@ -76,11 +76,13 @@ TEST(SchemaTextTest, PrintsWhatItReads) {
 
 TEST(SchemaTextTest, NamesPlaceAndReason) {
   EXPECT_EQ(fault_of("id int65 primary key"),
-            "schema, line 1, column 4: a type is expected, not \"int65\"; types are int8 to int64, "
-            "float, double, decimal(p,s), bool, date, timestamp, char(n), varchar, bytes");
+            "schema, line 1, column 4: a type is expected, not \"int65\"; types are int8, int16, "
+            "int32, int64, float, double, decimal(p,s), bool, date, timestamp, char(n), varchar, "
+            "bytes, and as SQL calls them");
   EXPECT_EQ(fault_of("id int64 primary key,\n name"),
-            "schema, line 2, column 6: a type is expected, not the end; types are int8 to int64, "
-            "float, double, decimal(p,s), bool, date, timestamp, char(n), varchar, bytes");
+            "schema, line 2, column 6: a type is expected, not the end; types are int8, int16, "
+            "int32, int64, float, double, decimal(p,s), bool, date, timestamp, char(n), varchar, "
+            "bytes, and as SQL calls them");
   EXPECT_EQ(fault_of("id int64 primary key name"),
             "schema, line 1, column 22: \",\" or the end is expected, not \"name\"");
   EXPECT_EQ(fault_of("id char primary key"),

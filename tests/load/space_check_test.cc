@@ -70,6 +70,34 @@ TEST_F(SpaceCheckTest, RefusesEarlyWhatWillNotFit) {
   EXPECT_EQ(asked_, 1U);
 }
 
+// A large row near the beginning says nothing of those behind it.
+TEST_F(SpaceCheckTest, ALargeRowIsNotMultiplied) {
+  constexpr std::uint64_t kLargeBytes = std::uint64_t{1} << 20U;
+  free_bytes_ = 4 * kLargeBytes;
+  const Table table = database_.run([](Transaction& in) {
+    in.create_table({.name = "large",
+                     .columns = {{"id", int64()}, {"x", varchar(kLargeBytes)}},
+                     .key = {"id"}})
+        .require();
+    return in.table("large");
+  });
+  RowEncoder encode(table);
+  RowSort sort(table, {.memory_bytes = std::size_t{8} << 20U});
+  SpaceCheck space({.directory = "/the/database",
+                    .input_bytes = [] { return std::optional(kLargeBytes + 4 * kRecordBytes); },
+                    .free_bytes = [this] { return free_bytes_; }});
+  const std::string small(kRecordBytes, 'x');
+  const std::string large(kLargeBytes, 'x');
+  std::uint64_t byte = 0;
+  for (const std::string* const text : {&small, &large, &small, &small}) {
+    const EncodedRow row = encode({static_cast<std::int64_t>(~byte), *text});
+    sort.add(row);
+    space.added(sort, row, 0, {.byte = byte});
+    byte += text->size();
+  }
+  space.ended(sort);
+}
+
 TEST_F(SpaceCheckTest, AsksAgainAndAgain) {
   free_bytes_ = 3 * kRows * kRecordBytes;
   sort_rows({.input_bytes = [] { return std::optional(kRows * kRecordBytes); }});

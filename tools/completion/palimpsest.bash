@@ -6,11 +6,15 @@ _palimpsest() {
   local words=""
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "backup check compact dump load log salvage stat tables --help --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "backup check compact dump help load log salvage stat tables --help --version" -- "$word")
     return
   fi
   case $before in
-    --format) words="csv tsv tbl jsonl" ;;
+    --format) words="csv tsv tbl jsonl json" ;;
+    --compress) words="none gzip zstd" ;;
+    --line-end) words="lf cr" ;;
+    --sample) words="all 2M 64M" ;;
+    --quote) words="none" ;;
     --bytes) words="hex raw" ;;
     --on-duplicate) words="error skip replace" ;;
     --progress) words="auto bar lines json none" ;;
@@ -19,11 +23,15 @@ _palimpsest() {
   if [[ -z $words && $word == -* ]]; then
     case $command in
       load)
-        words="$records --schema --schema-file --infer --primary-key --comment --skip-blank --header
-          --header=match --columns --max-errors --reject-file --reject-log --on-duplicate --dry-run
-          --resume --no-space-check --threads --memory --quiet --progress --summary --log-directory --help"
+        words="$records --schema --schema-file --infer --primary-key --row-id --sample --preview --directory
+          --skip --encoding --trim --fill-missing --trailing-delimiter --line-end --decimal-comma --thousands
+          --date-format --timestamp-format --keep-nested --ignore-unknown --comment --skip-blank --header
+          --header=match --header=off --columns --max-errors --reject-file --reject-log --on-duplicate
+          --dry-run --resume --no-space-check --threads --memory --quiet --progress --summary --json
+          --log-directory --help"
         ;;
-      dump) words="$records --output --header=off --header --columns --schema --log-directory --help" ;;
+      dump) words="$records --output --directory --resume --threads --compress --memory --where-key --header=off
+          --header --columns --schema --json --log-directory --help" ;;
       backup) words="--rate-mib --no-open --log-directory --help" ;;
       compact) words="--log-directory --help" ;;
       salvage) words="--json --memory-mib --doubtful --lost-trees --no-log --log-directory --help" ;;

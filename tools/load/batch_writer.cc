@@ -6,8 +6,9 @@
 
 namespace palimpsest::load {
 
-BatchWriter::BatchWriter(const TableSchema& table, std::unique_ptr<RowCoder> coder)
-    : table_(table), coder_(std::move(coder)), values_(table.columns.size()) {}
+BatchWriter::BatchWriter(const TableSchema& table, const ValueRules& rules,
+                         std::unique_ptr<RowCoder> coder)
+    : table_(table), rules_(rules), coder_(std::move(coder)), values_(table.columns.size()) {}
 
 void BatchWriter::begin(Chunk chunk) {
   batch_ = RowBatch();

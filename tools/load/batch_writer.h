@@ -17,13 +17,14 @@
 
 #include "tools/load/row_parser.h"
 #include "tools/load/text_arena.h"
-#include "tools/load/value_text.h"
+#include "tools/load/value_rules.h"
 
 namespace palimpsest::load {
 
 class BatchWriter {
  public:
-  BatchWriter(const TableSchema& table, std::unique_ptr<RowCoder> coder);
+  /// Both outlive it.
+  BatchWriter(const TableSchema& table, const ValueRules& rules, std::unique_ptr<RowCoder> coder);
 
   /// Begins a batch.
   void begin(Chunk chunk);
@@ -44,10 +45,13 @@ class BatchWriter {
   void end_fault(FaultKind kind, std::size_t at, std::size_t column, std::string_view reason,
                  std::string_view value);
 
+  /// What was said last.
+  [[nodiscard]] Fault& last_fault() noexcept { return batch_.faults.back(); }
+
   /// What a text is in a column; it lives as long as the record.
   [[nodiscard]] std::optional<ValueFault> parse(std::size_t column, std::string_view text,
                                                 BytesText bytes, Value& value) {
-    return parse_value(table_.columns[column].type, text, bytes, arena_, value);
+    return parse_by(rules_, table_.columns[column].type, text, bytes, arena_, value);
   }
   /// Memory for such a text.
   [[nodiscard]] std::span<char> take(std::size_t bytes) { return arena_.take(bytes); }
@@ -59,6 +63,7 @@ class BatchWriter {
   void add_fault(Fault fault);
 
   const TableSchema& table_;
+  const ValueRules& rules_;
   const std::unique_ptr<RowCoder> coder_;
   RowBatch batch_{};
   std::size_t rows_size_ = 0;  ///< of the batch before, as the next: this one need not grow

@@ -1,5 +1,5 @@
-// Files as bytes: plain, or decompressed when they begin with the magic number of gzip or zstd, as
-// those must whose names end in .gz or .zst.
+// Files as bytes: plain, or decompressed when they begin with the magic number of gzip, zstd, xz,
+// bzip2 or zip, as those must whose names say so.
 //
 // Reading waits in pieces of a fifth of a second, so that an interrupt is noticed (Interrupted).
 // Failure: Error not_found, permission_denied, io_error; corruption for compressed data that is
@@ -33,6 +33,12 @@ class ByteSource {
   [[nodiscard]] virtual std::size_t read(std::span<char> into) = 0;
   /// Whether damage may show only behind bytes that it has changed: at the end there is a checksum.
   [[nodiscard]] virtual bool is_compressed() const noexcept { return false; }
+  /// What was left out before the first byte that read() returns.
+  struct Skipped {
+    std::uint64_t bytes = 0;
+    std::uint64_t lines = 0;
+  };
+  [[nodiscard]] virtual Skipped skipped() const noexcept { return {}; }
   /// As if so many bytes were read, or all if there are fewer.
   virtual void skip(std::uint64_t bytes);
 

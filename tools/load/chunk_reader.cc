@@ -21,18 +21,45 @@ constexpr std::string_view kBigEndianMark = "\xFE\xFF";
 }  // namespace
 
 ChunkReader::ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
-                         std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes)
+                         std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes, Open open)
     : paths_(std::move(paths)),
       dialect_(dialect),
       taken_(taken),
       chunk_bytes_(chunk_bytes),
-      chunk_bytes_max_(chunk_bytes) {}
+      chunk_bytes_max_(chunk_bytes),
+      open_(std::move(open)) {
+  if (!open_) {
+    open_ = [this](std::size_t file) { return ByteSource::open(paths_[file], taken_); };
+  }
+}
 
 const Chunk* ChunkReader::look_ahead() {
   if (!ahead_) {
     ahead_ = read_next();
   }
   return ahead_ ? &*ahead_ : nullptr;
+}
+
+bool ChunkReader::look_further_ahead() {
+  if (ahead_->is_last) {
+    return false;
+  }
+  Chunk chunk{.file = ahead_->file,
+              .is_first = true,
+              .line_break = ahead_->line_break,
+              .skipped_lines = ahead_->skipped_lines};
+  left_over_.insert(0, ahead_->text());
+  byte_ = ahead_->byte;
+  line_ = ahead_->line;
+  chunk_bytes_ = 2 * left_over_.size();
+  limit_chunk_bytes(chunk_bytes_);
+  cut(chunk, std::numeric_limits<std::uint64_t>::max());
+  chunk.is_compressed = source_->is_compressed();
+  if (chunk.is_last) {
+    source_.reset();
+  }
+  ahead_ = std::move(chunk);
+  return true;
 }
 
 std::optional<Chunk> ChunkReader::next() {
@@ -43,7 +70,7 @@ InputPosition Chunk::end() const {
   if (is_last) {
     return {.file = file + 1};
   }
-  return {.file = file, .byte = byte + bytes, .line = line + count_of(text(), '\n')};
+  return {.file = file, .byte = byte + bytes, .line = line + count_of(text(), line_break)};
 }
 
 void ChunkReader::go_on_at(const InputPosition& position) {
@@ -82,10 +109,10 @@ void ChunkReader::skip_to(const InputPosition& position) {
 }
 
 Chunk ChunkReader::begin_file() {
-  source_ = ByteSource::open(paths_[file_], taken_);
+  source_ = open_(file_);
   ++file_;
-  byte_ = 0;
-  line_ = 1;
+  byte_ = source_->skipped().bytes;
+  line_ = 1 + source_->skipped().lines;
   return {.is_first = true};
 }
 
@@ -95,10 +122,14 @@ std::optional<Chunk> ChunkReader::read_next(std::uint64_t stop) {
   }
   Chunk chunk = source_ == nullptr ? begin_file() : Chunk();
   chunk.file = file_ - 1;
+  chunk.line_break = dialect_.line_end == '\r' ? '\r' : '\n';
   cut(chunk, stop);
   while (chunk.is_first && !chunk.is_last && is_skipped(chunk.text())) {
     // Not made longer: a file may have more of such lines than there is memory.
-    chunk = {.file = chunk.file, .is_first = true, .skipped_lines = line_ - 1};
+    chunk = {.file = chunk.file,
+             .is_first = true,
+             .line_break = chunk.line_break,
+             .skipped_lines = line_ - 1 - source_->skipped().lines};
     cut(chunk, stop);
   }
   chunk.is_compressed = source_->is_compressed();
@@ -132,7 +163,7 @@ void ChunkReader::cut(Chunk& chunk, std::uint64_t stop) {
   chunk.byte = byte_;
   chunk.line = line_;
   byte_ += whole;
-  line_ += count_of(chunk.text(), '\n');
+  line_ += count_of(chunk.text(), chunk.line_break);
 }
 
 /// Makes the chunk longer, to `bytes`, by what is left over and what the file has.
@@ -172,7 +203,7 @@ void ChunkReader::skip_mark(Chunk& chunk) {
 std::size_t ChunkReader::whole_records(std::string_view text) const {
   const bool has_quotes = dialect_.quote && text.find(*dialect_.quote) != std::string_view::npos;
   if (dialect_.newline_always_ends() || (!has_quotes && !dialect_.escape)) {
-    return text.rfind('\n') + 1;  // npos + 1 is 0
+    return text.rfind(dialect_.line_end) + 1;  // npos + 1 is 0
   }
   RecordReader records(dialect_, text, false, RecordReader::Reads::ends);
   RawRecord record;

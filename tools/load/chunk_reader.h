@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -49,6 +50,7 @@ struct Chunk {
   bool is_first = false;            ///< of its file
   bool is_last = false;             ///< of its file
   bool is_compressed = false;       ///< its file; whether that is damaged shows at its end
+  char line_break = '\n';           ///< by which lines are counted
   std::uint64_t skipped_lines = 0;  ///< of its file, before it, which are in no chunk
 
   [[nodiscard]] std::string_view text() const noexcept { return {memory.get(), bytes}; }
@@ -65,10 +67,14 @@ class ChunkReader {
   /// When the first chunk is to say what the schema is.
   static constexpr std::size_t kSampleBytes = std::size_t{2} << 20U;
 
+  /// Opens a file by its number.
+  using Open = std::function<std::unique_ptr<ByteSource>(std::size_t file)>;
+
   /// `taken` counts the bytes read from the files, compressed or not. `chunk_bytes`: about as many,
-  /// or as many as a record has if that is more.
+  /// or as many as a record has if that is more. `open`: by ByteSource::open() if it is empty.
   ChunkReader(std::vector<std::string> paths, const Dialect& dialect,
-              std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes = kChunkBytes);
+              std::atomic<std::uint64_t>& taken, std::size_t chunk_bytes = kChunkBytes,
+              Open open = {});
 
   /// Of chunks that are read once limit_chunk_bytes() allows it; before next().
   void set_chunk_bytes(std::size_t bytes) noexcept { chunk_bytes_ = bytes; }
@@ -79,6 +85,8 @@ class ChunkReader {
   [[nodiscard]] std::optional<Chunk> next();
   /// The first chunk, which next() returns as well; nothing after that.
   [[nodiscard]] const Chunk* look_ahead();
+  /// Makes the first chunk twice as long; false if it is all of its file. After look_ahead().
+  bool look_further_ahead();
   /// Leaves out what stands before the position, but for a first chunk of its file, if it is not at
   /// the beginning of that: whoever reads a header finds it. The position is the end() of a chunk
   /// of the same files, if it is in the first one, by a reader made with the same `chunk_bytes`;
@@ -110,6 +118,7 @@ class ChunkReader {
   std::size_t chunk_bytes_;
   std::atomic<std::size_t> chunk_bytes_max_;
   std::optional<Chunk> ahead_{};
+  Open open_;
   std::unique_ptr<ByteSource> source_{};
   std::size_t file_ = 0;     ///< the next to be opened
   std::uint64_t byte_ = 0;   ///< of the next chunk in its file

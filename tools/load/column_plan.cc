@@ -30,8 +30,12 @@ std::size_t require_column(const TableSchema& table, const std::string& name) {
   return *number;
 }
 
+constexpr std::string_view kNoUtf8 =
+    "it is no UTF-8: --encoding says what the file is in, as latin1 or windows-1252";
+
 struct HeaderLine {
   std::vector<std::string> names{};
+  std::string text{};
   std::size_t bytes = 0;            ///< with what is skipped before it
   std::uint64_t skipped_lines = 0;  ///< before it
 };
@@ -39,7 +43,8 @@ struct HeaderLine {
 /// Takes the header line off a chunk.
 void drop(Chunk& chunk, const HeaderLine& header) {
   const std::size_t bytes = header.bytes;
-  chunk.line += static_cast<std::uint64_t>(std::ranges::count(chunk.text().substr(0, bytes), '\n'));
+  chunk.line += static_cast<std::uint64_t>(
+      std::ranges::count(chunk.text().substr(0, bytes), chunk.line_break));
   chunk.byte += bytes;
   chunk.bytes -= bytes;
   chunk.skipped_lines += header.skipped_lines;
@@ -50,7 +55,8 @@ HeaderLine header_of(const Chunk& chunk, const Dialect& dialect, const std::stri
   RecordReader records(dialect, chunk.text(), chunk.is_last, RecordReader::Reads::fields);
   RawRecord record;
   if (!records.next(record)) {
-    throw UsageError(fmt::format("{}: there is no header line", path));
+    throw UsageError(
+        fmt::format("{}: there is no header line; --header=off is for files without one", path));
   }
   if (record.fault) {
     throw UsageError(fmt::format("{}: the header line is none: {}", path, record.fault->reason));
@@ -65,12 +71,16 @@ HeaderLine header_of(const Chunk& chunk, const Dialect& dialect, const std::stri
       }
       name.resize(meant.text.size());
     }
+    if (dialect.checks_utf8 && !is_utf8(name)) {
+      throw UsageError(fmt::format("{}: the header names {}: {}", path, in_quotes(name), kNoUtf8));
+    }
     names.push_back(std::move(name));
   }
   if (dialect.format == Format::tbl && names.size() > 1 && names.back().empty()) {
     names.pop_back();
   }
   return {.names = std::move(names),
+          .text = std::string(chunk.text().substr(record.begin, record.end - record.begin)),
           .bytes = records.position(),
           .skipped_lines = records.skipped_lines()};
 }
@@ -86,18 +96,28 @@ void require_names(const std::vector<std::string>& header) {
 
 }  // namespace
 
-ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names) {
+ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names,
+                   const PlanOptions& options) {
   ColumnPlan plan;
   std::vector<bool> named(table.columns.size(), names.empty());
+  if (!options.numbered.empty()) {
+    plan.numbered = require_column(table, options.numbered);
+  }
   for (std::size_t i = 0; names.empty() && i < table.columns.size(); ++i) {
-    plan.columns.push_back(i);
+    if (plan.numbered != i) {
+      plan.columns.push_back(i);
+    }
   }
   for (const std::string& name : names) {
-    if (name.empty()) {
+    const bool is_unknown = options.ignore_unknown && !table.find_column(name);
+    if (name.empty() || is_unknown) {
       plan.columns.push_back(ColumnPlan::kIgnored);
       continue;
     }
     const std::size_t column = require_column(table, name);
+    if (plan.numbered == column) {
+      throw UsageError(fmt::format("column {} is named, and counts the rows", in_quotes(name)));
+    }
     if (named[column]) {
       throw UsageError(fmt::format("column {} is named twice", in_quotes(name)));
     }
@@ -105,7 +125,7 @@ ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names)
     plan.columns.push_back(column);
   }
   for (std::size_t i = 0; i < named.size(); ++i) {
-    if (named[i]) {
+    if (named[i] || plan.numbered == i) {
       continue;
     }
     if (!table.columns[i].type.nullable) {
@@ -117,6 +137,18 @@ ColumnPlan plan_of(const TableSchema& table, std::span<const std::string> names)
   return plan;
 }
 
+std::string header_text(const Chunk& chunk, const Dialect& dialect, const std::string& path) {
+  return header_of(chunk, dialect, path).text;
+}
+
+std::optional<std::vector<std::string>> first_record(const Chunk& chunk, const Dialect& dialect) {
+  try {
+    return header_of(chunk, dialect, "").names;
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
 std::vector<std::string> take_header(Chunk& chunk, const Dialect& dialect,
                                      const std::string& path) {
   HeaderLine header = header_of(chunk, dialect, path);
@@ -125,16 +157,19 @@ std::vector<std::string> take_header(Chunk& chunk, const Dialect& dialect,
 }
 
 ColumnPlanner::ColumnPlanner(const TableSchema& table, const Dialect& dialect, Header header,
-                             std::vector<std::string> columns)
-    : table_(table), dialect_(dialect), header_(header), columns_(std::move(columns)) {
+                             std::vector<std::string> columns, std::string numbered)
+    : table_(table),
+      dialect_(dialect),
+      header_(header),
+      columns_(std::move(columns)),
+      options_{.numbered = std::move(numbered), .ignore_unknown = dialect.ignore_unknown} {
   if (header == Header::match && !columns_.empty()) {
     throw UsageError("--columns and --header=match both say which field is which column");
   }
-  if (dialect.format != Format::jsonl) {
-    return;
-  }
-  if (header != Header::off || !columns_.empty()) {
-    throw UsageError("jsonl has neither a header line nor --columns: members have names");
+  if (dialect.is_json() && (header != Header::off || !columns_.empty())) {
+    throw UsageError(
+        "JSON has neither a header line nor --columns: members have names; --ignore-unknown leaves "
+        "out those that the table has no column for");
   }
 }
 
@@ -142,7 +177,7 @@ ColumnPlanner::ColumnPlanner(const TableSchema& table, const Dialect& dialect, H
 void ColumnPlanner::check_order(const std::vector<std::string>& names) const {
   const bool are_columns = std::ranges::all_of(
       names, [&](const std::string& name) { return table_.find_column(name).has_value(); });
-  if (!are_columns || !columns_.empty()) {
+  if (!are_columns || !columns_.empty() || !options_.numbered.empty()) {
     return;
   }
   for (std::size_t i = 0; i < std::min(names.size(), table_.columns.size()); ++i) {
@@ -158,27 +193,45 @@ void ColumnPlanner::check_order(const std::vector<std::string>& names) const {
 ColumnPlan ColumnPlanner::plan_by(const std::vector<std::string>& header,
                                   const std::string& path) const {
   try {
+    check_required(header);
     if (header_ == Header::match) {
-      require_names(header);
-      return plan_of(table_, header);
+      if (!options_.ignore_unknown) {
+        require_names(header);
+      }
+      return plan_of(table_, header, options_);
     }
     check_order(header);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: the header: {}", path, error.what()));
   }
-  return plan_of(table_, columns_);
+  return plan_of(table_, columns_, {.numbered = options_.numbered});
+}
+
+/// Fields are what they are in the first file: another header would be of other ones.
+void ColumnPlanner::check_required(const std::vector<std::string>& header) const {
+  if (required_.empty() || header == required_) {
+    return;
+  }
+  throw UsageError("it is not that of the first file, some of whose names were made: --columns");
 }
 
 std::shared_ptr<const ColumnPlan> ColumnPlanner::begin_file(Chunk& chunk,
                                                             const std::string& path) const {
-  return std::make_shared<const ColumnPlan>(
-      header_ == Header::off ? plan_of(table_, columns_)
-                             : plan_by(take_header(chunk, dialect_, path), path));
+  if (header_ == Header::off) {
+    return std::make_shared<const ColumnPlan>(
+        plan_of(table_, columns_, {.numbered = options_.numbered}));
+  }
+  const HeaderLine header = header_of(chunk, dialect_, path);
+  drop(chunk, header);
+  ColumnPlan plan = plan_by(header.names, path);
+  plan.header = header.text;
+  return std::make_shared<const ColumnPlan>(std::move(plan));
 }
 
 void ColumnPlanner::check_file(const Chunk& chunk, const std::string& path) const {
-  static_cast<void>(header_ == Header::off ? plan_of(table_, columns_)
-                                           : plan_by(header_of(chunk, dialect_, path).names, path));
+  static_cast<void>(header_ == Header::off
+                        ? plan_of(table_, columns_, {.numbered = options_.numbered})
+                        : plan_by(header_of(chunk, dialect_, path).names, path));
 }
 
 }  // namespace palimpsest::load

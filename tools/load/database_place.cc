@@ -43,15 +43,32 @@ Database open_database(const DatabasePlace& place, Options options) {
   }
 }
 
-Database open_to_read(const DatabasePlace& place) {
+Database make_database(const DatabasePlace& place, Options options) {
+  std::error_code ignored;  // what follows tells
+  const bool was_there = std::filesystem::exists(place.pages, ignored);
+  const bool log_was_there = place.log.empty() || std::filesystem::exists(place.log, ignored);
   try {
-    return open_database(place, {.read_only = true});
+    return open_database(place, std::move(options));
+  } catch (const Error&) {
+    if (!was_there) {
+      std::filesystem::remove_all(place.pages, ignored);
+    }
+    if (!log_was_there) {
+      std::filesystem::remove_all(place.log, ignored);
+    }
+    throw;
+  }
+}
+
+Database open_to_read(const DatabasePlace& place, std::uint64_t memory_bytes) {
+  try {
+    return open_database(place, {.memory_bytes = memory_bytes, .read_only = true});
   } catch (const Error& error) {
     if (error.code() != ErrorCode::out_of_memory) {
       throw;
     }
     try {
-      return open_database(place, {.create_if_missing = false});
+      return open_database(place, {.memory_bytes = memory_bytes, .create_if_missing = false});
     } catch (const Error& second) {
       throw Error(error.code(), fmt::format("{}; {}", error.what(), second.what()));
     }

@@ -5,6 +5,7 @@
 // Thread-safety: plain values.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -20,9 +21,13 @@ struct DatabasePlace {
 /// `options` as of Database::open(), but for the log's directory, which the place says.
 [[nodiscard]] Database open_database(const DatabasePlace& place, Options options);
 
+/// The same; of a directory that was not there, and no database could be made in, nothing stays.
+[[nodiscard]] Database make_database(const DatabasePlace& place, Options options);
+
 /// Opens one that is there to be read (Options::read_only), so that nothing is written where it is;
 /// to write, if a crash has left more to recover than fits into memory.
-[[nodiscard]] Database open_to_read(const DatabasePlace& place);
+/// `memory_bytes`: as of Options; 0: as databases have by default.
+[[nodiscard]] Database open_to_read(const DatabasePlace& place, std::uint64_t memory_bytes = 0);
 
 /// Makes none; nothing if there is none.
 [[nodiscard]] std::optional<Database> find_database(const DatabasePlace& place, Options options);

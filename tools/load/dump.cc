@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <string_view>
+#include <optional>
+#include <utility>
 
 #include "palimpsest/database.h"
 #include "palimpsest/error.h"
@@ -11,9 +11,9 @@
 #include "tools/load/column_plan.h"
 #include "tools/load/fault.h"
 #include "tools/load/interrupt.h"
+#include "tools/load/key_range.h"
 #include "tools/load/row_text.h"
 #include "tools/load/schema_text.h"
-#include "tools/load/system_error.h"
 #include "tools/load/usage_error.h"
 
 namespace palimpsest::load {
@@ -21,13 +21,6 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
 constexpr std::size_t kRowsAhead = 1024;
-
-void write(std::FILE* out, std::string& text, const std::string& name) {
-  if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) {
-    refuse_to_write(name, errno);
-  }
-  text.clear();
-}
 
 std::vector<std::size_t> columns_of(const TableSchema& table,
                                     const std::vector<std::string>& names) {
@@ -48,35 +41,46 @@ std::vector<std::size_t> columns_of(const TableSchema& table,
 
 }  // namespace
 
-std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE*()>& open) {
-  Database database = open_to_read(options.database);
-  const Table table = database.table(options.table);
+std::uint64_t dump_rows(const Table& table, const Transaction& in, const DumpText& text,
+                        const std::function<std::FILE*()>& open, const std::string& output) {
   const TableSchema schema = table.schema();
-  std::string text;
-  if (options.schema_only) {
-    text = text_of(TableText{.table = schema, .indexes = table.indexes()}) + "\n";
-    write(open(), text, options.output);
-    return 0;
+  RowText rows(schema, text.dialect, columns_of(schema, text.columns));
+  const std::optional<KeyRange> keys =
+      text.keys.empty() ? std::nullopt : std::optional<KeyRange>(std::in_place, schema, text.keys);
+  std::string lines;
+  if (text.header) {
+    rows.append_header(lines);
   }
-  RowText rows(schema, options.dialect, columns_of(schema, options.columns));
-  if (options.header) {
-    rows.append_header(text);
+  Cursor cursor = table.cursor(in, keys ? keys->range() : Range::all(), kRowsAhead);
+  const auto out = TextOutput::make(open(), output, text.compression);
+  std::uint64_t count = 0;
+  for (; cursor.valid(); cursor.next()) {
+    rows.append(cursor.row(), lines);
+    ++count;
+    if (lines.size() >= kBufferBytes) {
+      stop_if_interrupted();
+      out->write(lines);
+      lines.clear();
+    }
+  }
+  rows.append_end(lines);
+  out->write(lines);
+  out->finish();
+  return count;
+}
+
+std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE*()>& open) {
+  Database database = open_to_read(options.database, options.memory_bytes);
+  const Table table = database.table(options.table);
+  if (options.schema_only) {
+    const auto out = TextOutput::make(open(), options.output, options.text.compression);
+    out->write(text_of(TableText{.table = table.schema(), .indexes = table.indexes()}) + "\n");
+    out->finish();
+    return 0;
   }
   const Transaction transaction =
       database.begin({.isolation = Isolation::snapshot, .read_only = true});
-  std::uint64_t count = 0;
-  Cursor cursor = table.cursor(transaction, Range::all(), kRowsAhead);
-  std::FILE* const out = open();
-  for (; cursor.valid(); cursor.next()) {
-    rows.append(cursor.row(), text);
-    ++count;
-    if (text.size() >= kBufferBytes) {
-      stop_if_interrupted();
-      write(out, text, options.output);
-    }
-  }
-  write(out, text, options.output);
-  return count;
+  return dump_rows(table, transaction, options.text, open, options.output);
 }
 
 }  // namespace palimpsest::load

@@ -38,7 +38,8 @@ struct Fault {
   Position at{};
   std::string column{};  ///< the table's columns it is about, with commas; may be empty
   std::string reason{};
-  std::string shown{};  ///< what was there, as a message shows it; may be empty
+  std::string shown{};      ///< what was there, as a message shows it; may be empty
+  bool is_unknown = false;  ///< it names a column that the table has not
 
   /// file:line:column (byte N), column "x": kind error: reason: what was there
   [[nodiscard]] std::string text() const;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <numeric>
 #include <system_error>
 #include <utility>
@@ -44,14 +46,39 @@ std::optional<FaultLimit> FaultLimit::parse(std::string_view text) {
 
 FaultReport::FaultReport(FaultReportOptions options, const SavedFaults* saved)
     : options_(std::move(options)),
-      reject_file_(saved != nullptr ? open_file(options_.reject_file, saved->file_bytes)
-                                    : make_file(options_.reject_file)),
       reject_log_(saved != nullptr ? open_file(options_.reject_log, saved->log_bytes)
                                    : make_file(options_.reject_log)) {
+  if (!options_.reject_file.empty()) {
+    open_rejected(saved);
+  }
   if (saved != nullptr) {
     by_kind_ = saved->by_kind;
     count_ = std::accumulate(by_kind_.begin(), by_kind_.end(), std::uint64_t{0});
   }
+}
+
+void FaultReport::open_rejected(const SavedFaults* saved) {
+  const std::size_t known = saved != nullptr ? saved->below.size() : 0;
+  for (std::size_t i = 0; i < std::max<std::size_t>(known, 1); ++i) {
+    Rejected& rejected = rejected_.emplace_back();
+    rejected.path = path_of(i);
+    const std::uint64_t bytes =
+        known != 0 ? saved->below[i].bytes : (saved != nullptr ? saved->file_bytes : 0);
+    rejected.file = saved != nullptr ? open_file(rejected.path, bytes) : make_file(rejected.path);
+    if (known != 0) {
+      rejected.header = saved->below[i].header;
+    }
+  }
+}
+
+/// The first is the one that was named.
+std::string FaultReport::path_of(std::size_t number) const {
+  if (number == 0) {
+    return options_.reject_file;
+  }
+  const std::filesystem::path path(options_.reject_file);
+  return fmt::format("{}-{}{}", (path.parent_path() / path.stem()).string(), number + 1,
+                     path.extension().string());
 }
 
 FaultReport::File FaultReport::make_file(const std::string& path) {
@@ -94,9 +121,15 @@ std::uint64_t FaultReport::sync(const File& file, const std::string& path) {
 }
 
 SavedFaults FaultReport::save() {
-  return {.by_kind = by_kind_,
-          .file_bytes = sync(reject_file_, options_.reject_file),
-          .log_bytes = sync(reject_log_, options_.reject_log)};
+  SavedFaults saved{.by_kind = by_kind_, .log_bytes = sync(reject_log_, options_.reject_log)};
+  for (const Rejected& rejected : rejected_) {
+    const std::uint64_t bytes = sync(rejected.file, rejected.path);
+    saved.file_bytes = &rejected == rejected_.data() ? bytes : saved.file_bytes;
+    if (rejected.header) {
+      saved.below.push_back({.header = *rejected.header, .bytes = bytes});
+    }
+  }
+  return saved;
 }
 
 void FaultReport::write(const File& file, std::string_view text, const std::string& path) {
@@ -111,11 +144,8 @@ void FaultReport::close(File& file, const std::string& path) {
   }
 }
 
-void FaultReport::add(const Fault& fault, std::string_view record) {
-  if (count_ == 0) {
-    write(reject_file_, options_.header, options_.reject_file);
-  }
-  reject(record);
+void FaultReport::add(const Fault& fault, std::string_view record, std::string_view header) {
+  reject(record, header);
   tell_of(fault);
   ++count_;
   ++by_kind_[static_cast<std::size_t>(fault.kind) - 1];
@@ -141,11 +171,36 @@ void FaultReport::tell_of(const Fault& fault) {
   }
 }
 
+FaultReport::Rejected& FaultReport::rejected_below(std::string_view header) {
+  Rejected& first = rejected_.front();
+  if (!first.header) {
+    first.header = header;
+    write(first.file, count_ == 0 ? header : std::string_view(), first.path);
+  }
+  const auto known = std::ranges::find(rejected_, header, [](const Rejected& rejected) {
+    return std::string_view(*rejected.header);
+  });
+  if (known != rejected_.end()) {
+    return *known;
+  }
+  Rejected& more = rejected_.emplace_back();
+  more.path = path_of(rejected_.size() - 1);
+  more.file = make_file(more.path);
+  more.header = header;
+  tell(fmt::format("bad records below another header are in {}\n", more.path));
+  write(more.file, header, more.path);
+  return more;
+}
+
 /// The last record of a file may lack its newline.
-void FaultReport::reject(std::string_view record) {
-  write(reject_file_, record, options_.reject_file);
-  if (!record.ends_with('\n')) {
-    write(reject_file_, "\n", options_.reject_file);
+void FaultReport::reject(std::string_view record, std::string_view header) {
+  if (rejected_.empty()) {
+    return;
+  }
+  Rejected& rejected = rejected_below(header);
+  write(rejected.file, record, rejected.path);
+  if (!record.ends_with('\n') && !record.ends_with('\r')) {
+    write(rejected.file, "\n", rejected.path);
   }
 }
 
@@ -162,7 +217,9 @@ bool FaultReport::is_over(std::uint64_t records) const noexcept {
 }
 
 void FaultReport::finish() {
-  close(reject_file_, options_.reject_file);
+  for (Rejected& rejected : rejected_) {
+    close(rejected.file, rejected.path);
+  }
   close(reject_log_, options_.reject_log);
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/load/fault.h"
 
@@ -30,15 +31,23 @@ struct FaultReportOptions {
   FaultLimit limit{};
   std::string reject_file{};     ///< for the records as they are; empty: none
   std::string reject_log{};      ///< for the messages; empty: none
-  std::string header{};          ///< what the reject file begins with, if there are records in it
   std::uint64_t shown_max = 20;  ///< messages on stderr
+};
+
+/// A file for records below one header.
+struct SavedRejected {
+  std::string header{};
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const SavedRejected&, const SavedRejected&) = default;
 };
 
 /// What another load has told, so that this one goes on with it.
 struct SavedFaults {
   std::array<std::uint64_t, kFaultKinds.size()> by_kind{};
-  std::uint64_t file_bytes = 0;  ///< of the file for records
-  std::uint64_t log_bytes = 0;   ///< of the file for messages
+  std::uint64_t file_bytes = 0;        ///< of the file for records
+  std::uint64_t log_bytes = 0;         ///< of the file for messages
+  std::vector<SavedRejected> below{};  ///< of all files for records whose header is known
 };
 
 class FaultReport {
@@ -47,8 +56,9 @@ class FaultReport {
   /// corruption if they are shorter.
   explicit FaultReport(FaultReportOptions options, const SavedFaults* saved = nullptr);
 
-  /// `record` as it stands in its file.
-  void add(const Fault& fault, std::string_view record);
+  /// `record` as it stands in its file, which begins with that header: records below another one
+  /// go to a file of their own, whose name has a number.
+  void add(const Fault& fault, std::string_view record, std::string_view header = {});
   /// Whether there are more than the limit, of a load that has not ended.
   [[nodiscard]] bool is_over() const noexcept;
   /// Whether there are more than the limit, of a load that has ended.
@@ -68,16 +78,26 @@ class FaultReport {
  private:
   using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
+  /// Records that stand below one header.
+  struct Rejected {
+    std::string path{};
+    File file{nullptr, std::fclose};
+    std::optional<std::string> header{};  ///< nothing: there are none yet
+  };
+
   [[nodiscard]] static File make_file(const std::string& path);
   [[nodiscard]] static File open_file(const std::string& path, std::uint64_t bytes);
   [[nodiscard]] static std::uint64_t sync(const File& file, const std::string& path);
   static void write(const File& file, std::string_view text, const std::string& path);
   static void close(File& file, const std::string& path);
-  void reject(std::string_view record);
+  [[nodiscard]] std::string path_of(std::size_t number) const;
+  void open_rejected(const SavedFaults* saved);
+  [[nodiscard]] Rejected& rejected_below(std::string_view header);
+  void reject(std::string_view record, std::string_view header);
   void tell_of(const Fault& fault);
 
   FaultReportOptions options_;
-  File reject_file_;
+  std::vector<Rejected> rejected_{};  ///< empty: nobody wants them
   File reject_log_;
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, kFaultKinds.size()> by_kind_{};

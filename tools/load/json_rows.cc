@@ -82,6 +82,7 @@ struct JsonFault {
   std::string reason{};
   std::size_t column = BatchRecord::kNone;
   std::string value{};
+  bool is_unknown = false;  ///< a member that the table has no column for
 };
 
 using Fault = std::optional<JsonFault>;
@@ -103,7 +104,7 @@ class JsonRows : public RowParser {
   JsonRows(const TableSchema& table, const Dialect& dialect, std::unique_ptr<RowCoder> coder)
       : table_(table),
         dialect_(dialect),
-        writer_(table, std::move(coder)),
+        writer_(table, dialect.values, std::move(coder)),
         is_set_(table.columns.size()) {}
 
   RowBatch parse(PlannedChunk input) override {
@@ -111,16 +112,21 @@ class JsonRows : public RowParser {
     const Chunk& chunk = writer_.chunk();
     RecordReader lines(dialect_, chunk.text(), chunk.is_last, RecordReader::Reads::ends);
     RawRecord record;
+    plan_ = input.plan;
     while (lines.next(record)) {
+      const std::string_view line = line_of(record);
+      if (dialect_.format == Format::json && without_space(line).empty()) {
+        continue;  // behind the last object
+      }
       writer_.begin_record(record.begin, record.end, chunk.line + record.lines_before);
       at_ = record.begin;
-      if (const Fault fault = add_object(record, writer_.values())) {
-        const std::string_view line = chunk.text().substr(record.begin, record.end - record.begin);
+      if (const Fault fault = add_object(line, record.begin, writer_.values())) {
         const std::string_view shown = fault->column == BatchRecord::kNone && fault->value.empty()
                                            ? without_space(line)
                                            : std::string_view(fault->value);
         writer_.end_fault(fault->kind, std::clamp(at_, record.begin, record.end - 1), fault->column,
                           fault->reason, shown);
+        writer_.last_fault().is_unknown = fault->is_unknown;
       } else {
         writer_.end_row();
       }
@@ -129,17 +135,23 @@ class JsonRows : public RowParser {
   }
 
  private:
-  Fault add_object(const RawRecord& record, std::span<Value> values) {
-    const char* const text = writer_.chunk().memory.get();
-    const std::size_t bytes = record.end - record.begin;
-    const std::size_t readable = writer_.chunk().bytes - record.begin + Chunk::kPaddingBytes;
+  /// Without what ends an object, if that is no white space.
+  [[nodiscard]] std::string_view line_of(const RawRecord& record) const noexcept {
+    std::string_view line = writer_.chunk().text().substr(record.begin, record.end - record.begin);
+    line.remove_suffix(line.ends_with(kObjectEnd) ? 1 : 0);
+    return line;
+  }
+
+  /// `begin`: where the line does, in the chunk.
+  Fault add_object(std::string_view line, std::size_t begin, std::span<Value> values) {
+    const std::size_t readable = writer_.chunk().bytes - begin + Chunk::kPaddingBytes;
     ondemand::document document;
-    if (const auto error = parser_.iterate(text + record.begin, bytes, readable).get(document)) {
-      return no_object(record, error);
+    if (const auto error = parser_.iterate(line.data(), line.size(), readable).get(document)) {
+      return no_object(line, begin, error);
     }
     ondemand::object object;
     if (const auto error = document.get_object().get(object)) {
-      return no_object(record, error);
+      return no_object(line, begin, error);
     }
     std::fill(is_set_.begin(), is_set_.end(), false);
     next_ = 0;
@@ -153,22 +165,30 @@ class JsonRows : public RowParser {
       }
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
-      Fault more = find_more(record);
+      Fault more = find_more(line, begin);
       return more ? more : parse_fault("something follows the object");
     }
     return set_absent(values);
   }
 
-  Fault no_object(const RawRecord& record, simdjson::error_code error) {
-    Fault more = find_more(record);
+  Fault no_object(std::string_view line, std::size_t begin, simdjson::error_code error) {
+    Fault more = find_more(line, begin);
+    if (!more && dialect_.format == Format::jsonl &&
+        line.find_first_not_of(" \t\r\n[") != line.find_first_not_of(" \t\r\n")) {
+      return parse_fault("no JSON object: an array begins; --format json reads arrays of objects");
+    }
+    if (!more && dialect_.format == Format::jsonl && object_end(line) == std::string_view::npos &&
+        line.find('{') != std::string_view::npos) {
+      return parse_fault(
+          "no JSON object: it does not end in its line; --format json reads objects of several "
+          "lines");
+    }
     return more ? more : parse_fault(error);
   }
 
   /// What stands behind the object, if something does: the library looks for an object's end at the
   /// text's.
-  Fault find_more(const RawRecord& record) {
-    const std::string_view line =
-        writer_.chunk().text().substr(record.begin, record.end - record.begin);
+  Fault find_more(std::string_view line, std::size_t line_begin) {
     const std::size_t begin = line.find_first_not_of(" \t\r\n");
     if (begin == std::string_view::npos || line[begin] != '{') {
       return std::nullopt;
@@ -179,7 +199,7 @@ class JsonRows : public RowParser {
     if (more == std::string_view::npos) {
       return std::nullopt;
     }
-    at_ = record.begin + more;
+    at_ = line_begin + more;
     return JsonFault{.reason = "something follows the object",
                      .value = std::string(without_space(line.substr(more)))};
   }
@@ -187,6 +207,10 @@ class JsonRows : public RowParser {
   Fault set_absent(std::span<Value> values) const {
     for (std::size_t column = 0; column < is_set_.size(); ++column) {
       if (is_set_[column]) {
+        continue;
+      }
+      if (plan_ != nullptr && plan_->numbered == column) {
+        values[column] = std::int64_t{0};
         continue;
       }
       if (!table_.columns[column].type.nullable) {
@@ -217,10 +241,15 @@ class JsonRows : public RowParser {
       return parse_fault(error);
     }
     const auto column = find_column(name);
+    if (!column && dialect_.ignore_unknown) {
+      return std::nullopt;
+    }
     if (!column) {
-      return JsonFault{.reason = fmt::format("table {} has no column {}", in_quotes(table_.name),
-                                             in_quotes(name)),
-                       .value = std::string(name)};
+      return JsonFault{
+          .reason = fmt::format("table {} has no column {} (--ignore-unknown leaves it out)",
+                                in_quotes(table_.name), in_quotes(name)),
+          .value = std::string(name),
+          .is_unknown = true};
     }
     if (is_set_[*column]) {
       return JsonFault{.reason = "the member is there twice", .value = std::string(name)};
@@ -240,6 +269,11 @@ class JsonRows : public RowParser {
     if (const auto error = value.type().get(kind)) {
       return parse_fault(error);
     }
+    const bool is_text = type.type == ColumnType::varchar || type.type == ColumnType::character;
+    if (dialect_.keep_nested && is_text && kind != ondemand::json_type::null &&
+        kind != ondemand::json_type::string) {
+      return set_json(column, kind, value, into);
+    }
     switch (kind) {
       case ondemand::json_type::null: return set_null(type, value, into);
       case ondemand::json_type::boolean: return set_boolean(type, value, into);
@@ -248,7 +282,30 @@ class JsonRows : public RowParser {
       case ondemand::json_type::array:
       case ondemand::json_type::object: break;
     }
-    return type_fault("an array or an object is no value of a column");
+    return type_fault(
+        "an array or an object is no value of a column (--keep-nested keeps it as text)");
+  }
+
+  /// Any value, as it stands there.
+  Fault set_json(std::size_t column, ondemand::json_type kind, ondemand::value& value,
+                 Value& into) {
+    std::string_view text = without_space(value.raw_json_token());
+    simdjson::error_code error = simdjson::SUCCESS;
+    if (kind == ondemand::json_type::object) {
+      ondemand::object object;
+      error = value.get_object().get(object);
+      error = error == simdjson::SUCCESS ? object.raw_json().get(text) : error;
+    } else if (kind == ondemand::json_type::array) {
+      ondemand::array array;
+      error = value.get_array().get(array);
+      error = error == simdjson::SUCCESS ? array.raw_json().get(text) : error;
+    } else if (!is_number(text) && text != "true" && text != "false") {
+      return parse_fault("no JSON object: neither a number nor true nor false");
+    }
+    // The library has looked for the end only.
+    error = error == simdjson::SUCCESS ? judge_.parse(text.data(), text.size()).error() : error;
+    return error == simdjson::SUCCESS ? of(writer_.parse(column, text, dialect_.bytes, into))
+                                      : parse_fault(error);
   }
 
   static Fault set_null(const DataType& type, ondemand::value& value, Value& into) {
@@ -312,9 +369,11 @@ class JsonRows : public RowParser {
   const Dialect& dialect_;
   BatchWriter writer_;
   ondemand::parser parser_{};
+  simdjson::dom::parser judge_{};  ///< of values that are kept as they stand there
   std::vector<bool> is_set_;
-  std::size_t next_ = 0;  ///< the column that the next member is expected to be
-  std::size_t at_ = 0;    ///< in the chunk, of what is looked at
+  std::shared_ptr<const ColumnPlan> plan_{};  ///< of the chunk's file
+  std::size_t next_ = 0;                      ///< the column that the next member is expected to be
+  std::size_t at_ = 0;                        ///< in the chunk, of what is looked at
 };
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <ranges>
+#include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -18,11 +19,13 @@
 #include "tools/load/chunk_reader.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/load_conditions.h"
+#include "tools/load/load_input.h"
+#include "tools/load/no_sink.h"
 #include "tools/load/output_place.h"
 #include "tools/load/parse_pipeline.h"
 #include "tools/load/record_reader.h"
 #include "tools/load/resume_files.h"
-#include "tools/load/schema_guess.h"
+#include "tools/load/row_numbers.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
 
@@ -38,21 +41,6 @@ constexpr std::uint64_t kInterruptRows = 1024;
 /// as the memory for sorting has.
 constexpr std::uint64_t kKeptBytes = std::uint64_t{64} << 20U;
 
-/// Takes every row: what a dry run writes to.
-class NoSink : public RowSink {
- public:
-  explicit NoSink(RowOutcomes& outcomes) : outcomes_(outcomes) {}
-
-  std::unique_ptr<RowCoder> coder() override { return nullptr; }
-  void put(const EncodedRow&, const RowOrigin&) override { outcomes_.done(PutResult::added, 1); }
-  void flush() override {}
-  void end() override {}
-  void finish() override {}
-
- private:
-  RowOutcomes& outcomes_;
-};
-
 /// Standard output says how the load went.
 void require_file(const std::string& output) {
   if (output == kStandardInput) {
@@ -65,38 +53,30 @@ Options database_options(const LoadOptions& options, bool may_make) {
   return {.memory_bytes = options.memory_bytes / 2, .create_if_missing = may_make};
 }
 
-/// The first line of the first file as it stands there.
-std::string header_text(ChunkReader& reader, const Dialect& dialect) {
-  const Chunk* const first = reader.look_ahead();
-  RecordReader records(dialect, first->text(), first->is_last, RecordReader::Reads::ends);
-  RawRecord record;
-  return records.next(record)
-             ? std::string(first->text().substr(record.begin, record.end - record.begin))
-             : std::string();
-}
+/// A record does not fit a schema that was chosen by a sample: it is chosen again, by all of them.
+class GuessContradicted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class Load : public RowOutcomes {
  public:
   Load(const LoadOptions& options, Counters& counters)
-      : options_(options),
-        counters_(counters),
-        reader_(options.files, options.dialect, counters.bytes_taken,
-                options.infer ? ChunkReader::kSampleBytes : ChunkReader::kFirstBytes) {}
+      : options_(options), counters_(counters), input_(options, counters) {}
 
-  LoadResult run(const std::function<void(const std::string&)>& chosen) {
+  LoadResult run(const std::function<void(const LoadFindings&)>& found) {
     const auto begin = std::chrono::steady_clock::now();
     check_memory();
     check_files();
-    find_table(chosen);
-    const ColumnPlanner planner(definition_.table, options_.dialect, options_.header,
-                                options_.columns);
+    find_table(found);
+    ColumnPlanner planner(definition_.table, options_.dialect, options_.header, options_.columns,
+                          options_.row_id);
+    planner.require_header(input_.required_header());
     check_beginnings(planner);
-    make_database();
-    reader_.set_chunk_bytes(ChunkReader::kChunkBytes);
+    open_or_make_database();
+    input_.reader().set_chunk_bytes(ChunkReader::kChunkBytes);
     find_kept();
-    FaultReportOptions faults = options_.faults;
-    faults.header = options_.header == Header::off ? "" : header_text(reader_, options_.dialect);
-    report_ = std::make_unique<FaultReport>(std::move(faults), saved_ ? &saved_->faults : nullptr);
+    report_ = std::make_unique<FaultReport>(options_.faults, saved_ ? &saved_->faults : nullptr);
     go_on();
     put_rows(planner);
     close();
@@ -134,13 +114,14 @@ class Load : public RowOutcomes {
       is_known = is_known && bytes;
     }
     counters_.bytes_total = is_known ? total : 0;
-    static_cast<void>(reader_.look_ahead());  // the first file can be read
+    input_.open();
   }
 
   void check_outputs() const {
     for (const std::string& written : {options_.faults.reject_file, options_.faults.reject_log}) {
       if (!written.empty()) {
         require_file(written);
+        require_plain_name(written);
         require_outside(written, options_.database.pages);
         require_outside(written, options_.database.log);
         for (const std::string& file : options_.files) {
@@ -148,38 +129,43 @@ class Load : public RowOutcomes {
         }
       }
     }
+    require_different(options_.faults.reject_file, options_.faults.reject_log);
   }
 
-  void find_table(const std::function<void(const std::string&)>& chosen) {
+  void find_table(const std::function<void(const LoadFindings&)>& found) {
     if (options_.schema) {
       definition_ = parse_schema(*options_.schema, options_.table);
     }
     database_ = find_database(options_.database, database_options(options_, false));
     const auto table = database_ ? database_->find_table(options_.table) : std::nullopt;
+    result_.made_table = !table;
     if (table) {
       take_definition(*table);
-      return;
     }
-    result_.made_table = true;
-    if (options_.infer) {
-      definition_ = guess_schema(*reader_.look_ahead(), options_.dialect, options_.files.front(),
-                                 {.table = options_.table,
-                                  .header = options_.header,
-                                  .columns = options_.columns,
-                                  .key = options_.primary_key});
-      chosen(text_of(definition_));
-    } else if (!options_.schema) {
-      throw UsageError(
-          fmt::format("there is no table {}: --schema, --schema-file or --infer say "
-                      "what it is to be",
-                      in_quotes(options_.table)));
+    const bool is_known = table || options_.schema;
+    if (!is_known && options_.on_duplicate != OnDuplicate::error && options_.primary_key.empty()) {
+      throw UsageError("--on-duplicate is for a key that is told: --primary-key, or --schema");
     }
+    if (!is_known && options_.resume) {
+      options_.sample_bytes = 0;  // what is chosen must be the same when it goes on
+    }
+    const auto chosen = input_.find(is_known ? &definition_ : nullptr, options_);
+    if (chosen) {
+      definition_ = *chosen;
+    }
+    if (!options_.row_id.empty()) {
+      numbers_.emplace(definition_.table, options_.row_id,
+                       table ? next_number(*table, options_.row_id) : 1);
+    }
+    found({.options = options_,
+           .schema = chosen ? text_of(definition_) : std::string(),
+           .notes = input_.notes()});
   }
 
   /// Of a table that is there.
   void take_definition(const Table& table) {
     const TableText own{.table = table.schema(), .indexes = table.indexes()};
-    if (options_.infer) {
+    if (options_.infer || options_.requires_new_table) {
       throw UsageError(fmt::format("table {} is there, its schema is not chosen: {}",
                                    in_quotes(options_.table), text_of(own)));
     }
@@ -201,19 +187,32 @@ class Load : public RowOutcomes {
   /// Before anything is begun: whether files can be read, and their headers mean something. Of what
   /// can be read but once only the first input is judged; another one is when its turn comes.
   void check_beginnings(const ColumnPlanner& planner) {
-    planner.check_file(*reader_.look_ahead(), options_.files.front());
+    planner.check_file(*input_.reader().look_ahead(), options_.files.front());
+    note_header(0, *input_.reader().look_ahead());
     std::atomic<std::uint64_t> not_counted = 0;
-    for (const std::string& file : options_.files | std::views::drop(1)) {
+    for (std::size_t number = 1; number < options_.files.size(); ++number) {
+      const std::string& file = options_.files[number];
       if (can_be_read_again(file)) {
-        ChunkReader beginning({file}, options_.dialect, not_counted, ChunkReader::kFirstBytes);
+        ChunkReader beginning(
+            {file}, options_.dialect, not_counted, ChunkReader::kFirstBytes,
+            [&](std::size_t) { return input_.files().open(number, not_counted); });
         planner.check_file(*beginning.look_ahead(), file);
+        note_header(number, *beginning.look_ahead());
       }
     }
   }
 
-  void make_database() {
+  /// What stands above the records of a file, for those that are rejected.
+  void note_header(std::size_t file, const Chunk& beginning) {
+    headers_.resize(options_.files.size());
+    if (options_.header != Header::off) {
+      headers_[file] = header_text(beginning, options_.dialect, options_.files[file]);
+    }
+  }
+
+  void open_or_make_database() {
     if (!database_ && !options_.dry_run) {
-      database_ = open_database(options_.database, database_options(options_, true));
+      database_ = make_database(options_.database, database_options(options_, true));
     }
   }
 
@@ -248,10 +247,13 @@ class Load : public RowOutcomes {
     result_.records = saved_->records;
     result_.skipped_lines = saved_->skipped_lines;
     result_.resumed = saved_->rows;
+    if (numbers_) {
+      numbers_->pass(saved_->rows);
+    }
     counters_.rows = saved_->records;
     counters_.rows_kept = saved_->rows;
     counters_.faults = report_->count();
-    reader_.go_on_at(saved_->position);
+    input_.reader().go_on_at(saved_->position);
     for (std::size_t file = 0; file < saved_->position.file; ++file) {
       left_out_bytes_ += file_bytes(options_.files[file]).value_or(0);
     }
@@ -300,19 +302,19 @@ class Load : public RowOutcomes {
     return std::make_unique<BulkSink>(*database_, definition_, options, *this);
   }
 
-  [[nodiscard]] SpaceCheckOptions space_check() const {
+  [[nodiscard]] SpaceCheckOptions space_check() {
     return {.directory = options_.database.pages,
             .input_bytes = [this] { return input_bytes(); },
             .adds_all = options_.on_duplicate == OnDuplicate::error,
             .data_bytes = database_->statistics().data_bytes};
   }
   /// Decompressed; what has been read tells how much smaller the files are.
-  [[nodiscard]] std::optional<std::uint64_t> input_bytes() const {
+  [[nodiscard]] std::optional<std::uint64_t> input_bytes() {
     const std::uint64_t taken = counters_.bytes_taken - left_out_bytes_;
     if (counters_.bytes_total == 0 || taken == 0) {
       return std::nullopt;
     }
-    return static_cast<std::uint64_t>(static_cast<double>(reader_.text_bytes()) *
+    return static_cast<std::uint64_t>(static_cast<double>(input_.reader().text_bytes()) *
                                       static_cast<double>(counters_.bytes_total - left_out_bytes_) /
                                       static_cast<double>(taken));
   }
@@ -327,6 +329,7 @@ class Load : public RowOutcomes {
       if (!result_.too_many_faults) {
         counters_.phase = Phase::sorted;
         sink->end();
+        require_all_rows();
       }
       result_.too_many_faults = result_.too_many_faults || report_->is_over(result_.records);
       if (!result_.too_many_faults) {
@@ -346,6 +349,14 @@ class Load : public RowOutcomes {
     }
     undo(std::move(sink), true);
     report_->finish();
+  }
+
+  void require_all_rows() const {
+    if (options_.expected_rows && result_.added != *options_.expected_rows) {
+      throw Error(ErrorCode::corruption,
+                  fmt::format("{}: it has {} rows, {} were dumped", options_.files.front(),
+                              result_.added, *options_.expected_rows));
+    }
   }
 
   /// Whatever goes wrong after it, the rows are there. One that fails leaves the table as it was,
@@ -373,13 +384,14 @@ class Load : public RowOutcomes {
 
   void put_batches(const ColumnPlanner& planner, RowSink& sink) {
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
-    ParsePipeline pipeline(reader_, planner, definition_.table, options_.dialect,
+    ParsePipeline pipeline(input_.reader(), planner, definition_.table, options_.dialect,
                            {.threads = options_.threads != 0 ? options_.threads : processors,
                             .memory_bytes = options_.memory_bytes / 4},
                            [&sink] { return sink.coder(); });
     const std::uint64_t kept_bytes =
         options_.memory_bytes != 0 ? options_.memory_bytes / 4 : kKeptBytes;
-    while (const std::optional<RowBatch> batch = next_of(pipeline)) {
+    while (std::optional<RowBatch> batch = next_of(pipeline)) {
+      note_header(*batch);
       if (was_put(*batch)) {
         continue;
       }
@@ -431,19 +443,39 @@ class Load : public RowOutcomes {
            saved_->position.byte != 0;
   }
 
-  void put(const RowBatch& batch, const BatchRecord& record, RowSink& sink) {
+  /// Of a pipe, whose turn has come.
+  void note_header(const RowBatch& batch) {
+    if (batch.chunk.is_first) {
+      headers_[batch.chunk.file] = batch.header;
+    }
+  }
+
+  /// As it stands in its file, without the byte that tells objects apart.
+  [[nodiscard]] std::string_view record_text(const RowBatch& batch,
+                                             const BatchRecord& record) const {
+    std::string_view text = batch.text(record);
+    text.remove_suffix(text.ends_with(kObjectEnd) ? 1 : 0);
+    return text;
+  }
+
+  void put(RowBatch& batch, const BatchRecord& record, RowSink& sink) {
     if (record.fault != BatchRecord::kNone) {
       sink.flush();  // the faults of the rows before it come first
       Fault fault = batch.faults[record.fault];
       fault.at.file = options_.files[batch.chunk.file];
-      add(fault, batch.text(record));
+      require_no_guess(fault);
+      add(fault, record_text(batch, record), batch.chunk.file);
       return;
     }
+    if (numbers_) {
+      numbers_->number(batch.rows, record);
+    }
     const bool keeps_record = !options_.faults.reject_file.empty();
-    sink.put(batch.row(record), {.file = batch.chunk.file,
-                                 .line = record.line,
-                                 .byte = batch.chunk.byte + record.begin,
-                                 .record = keeps_record ? batch.text(record) : std::string_view()});
+    sink.put(batch.row(record),
+             {.file = batch.chunk.file,
+              .line = record.line,
+              .byte = batch.chunk.byte + record.begin,
+              .record = keeps_record ? record_text(batch, record) : std::string_view()});
   }
 
   void done(PutResult result, std::uint64_t rows) override {
@@ -456,12 +488,22 @@ class Load : public RowOutcomes {
   void refused(Fault fault, const RowOrigin& origin) override {
     fault.at = {
         .file = options_.files[origin.file], .line = origin.line, .column = 1, .byte = origin.byte};
-    add(fault, origin.record);
+    require_no_guess(fault);
+    add(fault, origin.record, origin.file);
   }
   bool goes_on() const override { return !report_->is_over(); }
-  void add(const Fault& fault, std::string_view record) {
-    report_->add(fault, record);
+  void add(const Fault& fault, std::string_view record, std::uint64_t file) {
+    report_->add(fault, record, headers_[file]);
     counters_.faults = report_->count();
+  }
+
+  /// A value that does not fit a guess shows that the guess is wrong, unless records may be bad.
+  void require_no_guess(const Fault& fault) const {
+    const bool is_of_guess = fault.is_unknown || fault.kind != FaultKind::parse;
+    const bool allows_bad = options_.faults.limit.percent || options_.faults.limit.count != 0;
+    if (input_.is_by_sample() && is_of_guess && !allows_bad) {
+      throw GuessContradicted(fault.text());
+    }
   }
 
   void close() {
@@ -484,6 +526,7 @@ class Load : public RowOutcomes {
       result_.added = result_.replaced = result_.skipped = 0;
     }
     result_.dry_run = options_.dry_run;
+    result_.taken = options_;
     result_.schema = text_of(definition_);
     result_.bytes = counters_.bytes_taken;
     result_.faults = report_->count();
@@ -493,9 +536,9 @@ class Load : public RowOutcomes {
     }
   }
 
-  const LoadOptions& options_;
+  LoadOptions options_;
   Counters& counters_;
-  ChunkReader reader_;
+  LoadInput input_;
   std::optional<Database> database_{};
   TableText definition_{};
   std::unique_ptr<FaultReport> report_{};
@@ -504,14 +547,39 @@ class Load : public RowOutcomes {
   std::optional<SavedLoad> saved_{};         ///< what is gone on with
   std::uint64_t left_out_bytes_ = 0;         ///< of files that are all in there
   bool input_is_bad_ = false;
+  std::vector<std::string> headers_{};  ///< of the files so far, as they stand there
+  std::optional<RowNumbers> numbers_{};
   LoadResult result_{};
 };
 
 }  // namespace
 
 LoadResult run_load(const LoadOptions& options, Counters& counters,
-                    const std::function<void(const std::string& schema)>& chosen) {
-  return Load(options, counters).run(chosen);
+                    const std::function<void(const LoadFindings&)>& found) {
+  std::string why;
+  try {
+    return Load(options, counters).run(found);
+  } catch (const GuessContradicted& contradicted) {
+    why = contradicted.what();
+  }
+  const bool can_begin_again = std::ranges::all_of(
+      options.files, [](const std::string& file) { return can_be_read_again(file); });
+  if (!can_begin_again) {
+    throw UsageError(
+        fmt::format("{}; the schema was chosen by the first {} bytes, and a pipe is read but once: "
+                    "--schema says what it is, or a file is loaded",
+                    why, options.sample_bytes));
+  }
+  LoadOptions by_all = options;
+  by_all.sample_bytes = 0;
+  counters.bytes_taken = 0;
+  counters.rows = 0;
+  counters.faults = 0;
+  counters.phase = Phase::opening;
+  const std::vector<std::string> notes{
+      why, "the schema that the first records suggested does not fit: it is chosen by all of them"};
+  found({.options = options, .notes = notes});
+  return Load(by_all, counters).run(found);
 }
 
 }  // namespace palimpsest::load

@@ -51,12 +51,17 @@ std::string text_of(std::optional<char> letter) {
 
 std::string text_of(const Dialect& dialect) {
   return fmt::format(
-      "delimiter {}, quote {}, escape {}, letters {}, blank {}, null {} {}:{}, bytes {}, "
-      "comment {}",
-      text_of(dialect.delimiter), text_of(dialect.quote), text_of(dialect.escape),
-      dialect.letter_escapes, dialect.skip_blank, static_cast<int>(dialect.null_rule),
-      dialect.null_text.size(), dialect.null_text, static_cast<int>(dialect.bytes),
-      dialect.comment);
+      "delimiter {}, rest {}, line end {}, quote {}, escape {}, letters {}, blank {} {}, trim {}, "
+      "fill {}, end {}, nested {}, unknown {}, utf8 {}, point {}, thousands {}, date {}, time {}, "
+      "null {} {}:{} {}, bytes {}, comment {}",
+      text_of(dialect.delimiter), dialect.delimiter_rest, text_of(dialect.line_end),
+      text_of(dialect.quote), text_of(dialect.escape), dialect.letter_escapes, dialect.skip_blank,
+      dialect.blank_is_nothing, dialect.trim, dialect.fill_missing, dialect.drops_empty_end,
+      dialect.keep_nested, dialect.ignore_unknown, dialect.checks_utf8,
+      text_of(dialect.values.decimal_point), text_of(dialect.values.thousands),
+      dialect.values.date_format, dialect.values.timestamp_format,
+      static_cast<int>(dialect.null_rule), dialect.null_text.size(), dialect.null_text,
+      text_of(dialect.more_null_texts), static_cast<int>(dialect.bytes), dialect.comment);
 }
 
 /// Of the file's first and last bytes.
@@ -103,6 +108,9 @@ std::vector<LoadCondition> conditions_of(const LoadOptions& options, const std::
       {"dialect", one_line(text_of(options.dialect))},
       {"header", std::to_string(static_cast<int>(options.header))},
       {"columns", one_line(text_of(options.columns))},
+      {"row id", one_line(options.row_id)},
+      {"encoding", one_line(options.input.encoding)},
+      {"skipped lines", std::to_string(options.input.skip_lines)},
       {"memory", std::to_string(options.memory_bytes)},
       {"reject file", one_line(options.faults.reject_file)},
       {"reject log", one_line(options.faults.reject_log)},

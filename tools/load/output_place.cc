@@ -76,4 +76,25 @@ Followed follow(fs::path path) {
   return {.file = path};
 }
 
+void require_plain_name(const std::string& output) {
+  for (const std::string_view ending : {".gz", ".zst", ".zstd", ".xz", ".bz2", ".zip"}) {
+    if (output.ends_with(ending)) {
+      throw UsageError(fmt::format("{}: what is written there is not compressed", output));
+    }
+  }
+}
+
+void require_different(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) {
+    return;
+  }
+  std::error_code none;
+  const bool are_same = is_same(follow(a).file, follow(b).file);
+  // What is thrown away, as /dev/null, may be named twice.
+  const bool is_device = fs::exists(a, none) && !fs::is_regular_file(a, none);
+  if (are_same && !is_device) {
+    throw UsageError(fmt::format("{} would be written twice, one over the other", a));
+  }
+}
+
 }  // namespace palimpsest::load

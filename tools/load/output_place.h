@@ -20,6 +20,13 @@ void require_outside(const std::string& output, const std::filesystem::path& dir
 /// is none.
 void require_apart(const std::string& copy, const std::filesystem::path& directory);
 
+/// Throws UsageError if the name says that the file is compressed: what is written there is not.
+void require_plain_name(const std::string& output);
+
+/// Throws UsageError if two outputs are one file, by whatever name, which may not be there yet. An
+/// empty name is no file.
+void require_different(const std::string& a, const std::string& b);
+
 /// Where symbolic links lead, one after the other: what is there may be no link, or nothing.
 struct Followed {
   std::filesystem::path file{};

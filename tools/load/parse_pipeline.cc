@@ -116,7 +116,9 @@ void ParsePipeline::work(RowParser& parser) {
       return;
     }
     try {
+      const std::shared_ptr<const ColumnPlan> plan = taken->input.plan;
       RowBatch batch = parser.parse(std::move(taken->input));
+      batch.header = batch.chunk.is_first ? plan->header : std::string();
       reader_.limit_chunk_bytes(chunk_bytes_after(batch));
       put(taken->number, std::move(batch));
     } catch (...) {  // memory has run out

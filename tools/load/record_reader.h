@@ -28,6 +28,17 @@ struct RawField {
   bool escaped = false;  ///< bytes of it stand for others: unescape()
 };
 
+// Why records are none, with what reads them.
+inline constexpr std::string_view kQuoteWithin =
+    "a quote within a field that does not begin with one (--quote none takes quotes as they are)";
+inline constexpr std::string_view kBlankBeforeQuote =
+    "a quote behind blanks (--trim leaves blanks around fields out, --quote none takes quotes as "
+    "they are)";
+inline constexpr std::string_view kBehindQuote =
+    "text behind the closing quote (--quote none takes quotes as they are)";
+inline constexpr std::string_view kOpenQuote =
+    "the quotes do not end (--quote none takes quotes as they are)";
+
 /// Why a record is none.
 struct RecordFault {
   std::size_t at = 0;  ///< in the text that the reader was given
@@ -89,6 +100,14 @@ class RecordReader {
     bool escaped = false;
   };
 
+  /// Whether read_plain() sees all that matters.
+  [[nodiscard]] bool is_plain_dialect() const noexcept {
+    return !dialect_.letter_escapes && !dialect_.trim && dialect_.delimiter_rest.empty() &&
+           dialect_.line_end != kObjectEnd;
+  }
+  [[nodiscard]] std::uint64_t lines_of(const RawRecord& record) const noexcept;
+  [[nodiscard]] bool is_blank(std::size_t begin, std::size_t end) const noexcept;
+  void pass_delimiter(std::size_t at, RawRecord& record, Progress& now);
   [[nodiscard]] bool skip_lines();
   [[nodiscard]] bool starts_with_skipped(std::string_view rest) const noexcept;
   [[nodiscard]] bool are_ends(std::span<const SpecialBytes::Place> places) const noexcept;

@@ -83,6 +83,25 @@ bool remove_file(const std::filesystem::path& path) {
   return was_there;
 }
 
+/// Line ends and all, on one line.
+std::string hex_of(std::string_view text) {
+  std::string hex;
+  for (const char byte : text) {
+    hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  return hex;
+}
+
+std::string text_of_hex(std::string_view hex) {
+  std::string text;
+  for (; hex.size() >= 2; hex.remove_prefix(2)) {
+    unsigned byte = 0;
+    std::from_chars(hex.data(), hex.data() + 2, byte, 16);
+    text += static_cast<char>(byte);
+  }
+  return text;
+}
+
 std::string text_of(const SavedLoad& saved) {
   std::string text = fmt::format("{}\n", kFirstLine);
   for (const LoadCondition& condition : saved.conditions) {
@@ -96,6 +115,9 @@ std::string text_of(const SavedLoad& saved) {
     text += fmt::format(" {}", count);
   }
   text += fmt::format("\nrejected {} {}\n", saved.faults.file_bytes, saved.faults.log_bytes);
+  for (const SavedRejected& rejected : saved.faults.below) {
+    text += fmt::format("below {} {}\n", rejected.bytes, hex_of(rejected.header));
+  }
   text += fmt::format("runs {}\n", saved.runs);
   return text + fmt::format("checksum {:08x}\n", crc_of(text));
 }
@@ -180,6 +202,15 @@ SavedLoad parse(ManifestLines lines) {
   lines.take_numbers("faults", faults);
   const std::array rejected{&saved.faults.file_bytes, &saved.faults.log_bytes};
   lines.take_numbers("rejected", rejected);
+  while (const auto below = lines.try_take("below")) {
+    const std::size_t space = std::min(below->find(' '), below->size());
+    SavedRejected file{.header = text_of_hex(below->substr(std::min(space + 1, below->size())))};
+    const auto [end, error] = std::from_chars(below->data(), below->data() + space, file.bytes);
+    if (error != std::errc() || end != below->data() + space) {
+      lines.refuse("there is no number in the line with below");
+    }
+    saved.faults.below.push_back(std::move(file));
+  }
   saved.runs = lines.take("runs");
   return saved;
 }

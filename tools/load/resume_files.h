@@ -10,7 +10,8 @@
 // removed before the runs.
 // Manifest: lines of text. "palimpsest load 1"; "condition NAME<tab>VALUE", some; "position FILE
 // BYTE LINE"; "counts RECORDS LINES ROWS"; "faults", a number for each kind; "rejected" with the
-// lengths of both files; "runs" with what RowSort::save() has returned; "checksum" with the CRC-32
+// lengths of both files; "below BYTES HEADER" for each file of records below one header, which is
+// in hexadecimal digits; "runs" with what RowSort::save() has returned; "checksum" with the CRC-32
 // of all that stands before that line.
 // Failure: Error io_error, no_space; corruption for a manifest that is damaged.
 // Thread-safety: belongs to one thread; the database that is open keeps other processes out.

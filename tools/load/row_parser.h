@@ -51,6 +51,7 @@ struct RowBatch {
   std::vector<BatchRecord> records{};
   std::vector<Fault> faults{};      ///< without the name of the file
   std::uint64_t skipped_lines = 0;  ///< in the chunk, and what it tells of
+  std::string header{};             ///< of the file that the chunk begins, as it stands there
 
   /// Of memory, about.
   [[nodiscard]] std::uint64_t bytes() const noexcept {

@@ -61,11 +61,14 @@ bool append_json_string(std::string_view text, std::string& into) {
 }
 
 RowText::RowText(const TableSchema& table, const Dialect& dialect, std::vector<std::size_t> columns)
-    : table_(table), dialect_(dialect), columns_(std::move(columns)) {
+    : table_(table),
+      dialect_(dialect),
+      delimiter_(dialect.delimiter_text()),
+      columns_(std::move(columns)) {
   for (const std::size_t number : columns_) {
     const ColumnDefinition& column = table_.columns[number];
     std::string member = members_.empty() ? "{" : ",";
-    if (!append_json_string(column.name, member) && dialect.format == Format::jsonl) {
+    if (!append_json_string(column.name, member) && dialect.is_json()) {
       refuse(column, "its name is no UTF-8, which JSON needs");
     }
     members_.push_back(member + ":");
@@ -80,22 +83,23 @@ void RowText::refuse(const ColumnDefinition& column, std::string_view why) const
 
 void RowText::append_line_end(std::string& into) const {
   if (dialect_.format == Format::tbl) {
-    into += dialect_.delimiter;
+    into += delimiter_;
   }
   into += '\n';
 }
 
 void RowText::append_header(std::string& into) const {
-  if (dialect_.format == Format::jsonl) {
+  if (dialect_.is_json()) {
     return;
   }
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const ColumnDefinition& column = table_.columns[columns_[i]];
-    into.append(i == 0 ? 0 : 1, dialect_.delimiter);
+    into += i == 0 ? "" : delimiter_;
     switch (dialect_.format) {
       case Format::tsv: append_tsv(column, column.name, into); break;
       case Format::tbl: append_tbl(column, column.name, into); break;
       case Format::csv:
+      case Format::json:
       case Format::jsonl: append_csv(column, column.name, into);
     }
   }
@@ -103,12 +107,16 @@ void RowText::append_header(std::string& into) const {
 }
 
 void RowText::append(const RowView& row, std::string& into) {
-  if (dialect_.format == Format::jsonl) {
+  if (dialect_.is_json()) {
+    if (dialect_.format == Format::json) {
+      into += has_rows_ ? ",\n" : "[\n";
+    }
     append_object(row, into);
+    has_rows_ = true;
     return;
   }
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    into.append(i == 0 ? 0 : 1, dialect_.delimiter);
+    into += i == 0 ? "" : delimiter_;
     append_field(table_.columns[columns_[i]], row[columns_[i]], into);
   }
   append_line_end(into);
@@ -125,6 +133,7 @@ void RowText::append_field(const ColumnDefinition& column, const Value& value, s
     case Format::tsv: append_tsv(column, text_, into); return;
     case Format::tbl: append_tbl(column, text_, into); return;
     case Format::csv:
+    case Format::json:
     case Format::jsonl: break;
   }
   append_csv(column, text_, into);
@@ -143,11 +152,11 @@ void RowText::append_csv(const ColumnDefinition& column, std::string_view text,
   const char quote = dialect_.quote.value_or('"');
   const char escape = dialect_.escape.value_or(quote);
   const bool has_special = std::ranges::any_of(text, [&](char byte) {
-    return byte == dialect_.delimiter || byte == quote || byte == escape || byte == '\n' ||
-           byte == '\r';
+    return delimiter_.find(byte) != std::string::npos || byte == quote || byte == escape ||
+           byte == '\n' || byte == '\r';
   });
   const bool looks_like_null =
-      dialect_.null_rule == NullRule::text ? text == dialect_.null_text : text.empty();
+      dialect_.null_rule == NullRule::text ? dialect_.is_null_text(text) : text.empty();
   const bool looks_like_comment = !dialect_.comment.empty() && text.starts_with(dialect_.comment);
   if (!has_special && !looks_like_null && !looks_like_comment &&
       !text.starts_with(kByteOrderMark)) {
@@ -185,8 +194,9 @@ void RowText::append_tsv(const ColumnDefinition& column, std::string_view text,
 
 void RowText::append_tbl(const ColumnDefinition& column, std::string_view text,
                          std::string& into) const {
-  const bool has_special = std::ranges::any_of(
-      text, [&](char byte) { return byte == dialect_.delimiter || byte == '\n' || byte == '\r'; });
+  const bool has_special = std::ranges::any_of(text, [&](char byte) {
+    return delimiter_.find(byte) != std::string::npos || byte == '\n' || byte == '\r';
+  });
   if (has_special) {
     refuse(column, "tbl cannot write a value with a delimiter or a line end in it; csv can");
   }
@@ -203,7 +213,13 @@ void RowText::append_object(const RowView& row, std::string& into) {
     into += members_[i];
     append_member(table_.columns[columns_[i]], row[columns_[i]], into);
   }
-  into += "}\n";
+  into += dialect_.format == Format::json ? "}" : "}\n";
+}
+
+void RowText::append_end(std::string& into) const {
+  if (dialect_.format == Format::json) {
+    into += has_rows_ ? "\n]\n" : "[]\n";
+  }
 }
 
 void RowText::append_member(const ColumnDefinition& column, const Value& value, std::string& into) {

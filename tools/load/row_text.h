@@ -23,9 +23,11 @@ class RowText {
   /// `columns`: numbers of those that are written, in order. `table` and `dialect` outlive it.
   RowText(const TableSchema& table, const Dialect& dialect, std::vector<std::size_t> columns);
 
-  /// The names of the columns, as a line; nothing in jsonl.
+  /// The names of the columns, as a line; nothing in JSON.
   void append_header(std::string& into) const;
   void append(const RowView& row, std::string& into);
+  /// Behind the last row.
+  void append_end(std::string& into) const;
 
  private:
   void append_field(const ColumnDefinition& column, const Value& value, std::string& into);
@@ -40,9 +42,11 @@ class RowText {
 
   const TableSchema& table_;
   const Dialect& dialect_;
+  std::string delimiter_;
   std::vector<std::size_t> columns_;
-  std::vector<std::string> members_{};  ///< of jsonl: {"name": and ,"name":
-  std::string text_{};                  ///< of the value that is written
+  std::vector<std::string> members_{};  ///< of JSON: {"name": and ,"name":
+  bool has_rows_ = false;
+  std::string text_{};  ///< of the value that is written
 };
 
 /// Appends a string of JSON; false if the text is no UTF-8.

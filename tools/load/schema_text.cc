@@ -172,7 +172,7 @@ std::uint32_t take_number(Tokens& tokens) {
 }
 
 /// How many numbers in parentheses a type has.
-enum class Parameters : std::uint8_t { none = 1, length, optional_length, digits };
+enum class Parameters : std::uint8_t { none = 1, length, optional_length, digits, optional_digits };
 
 struct TypeName {
   std::string_view name;
@@ -199,18 +199,45 @@ constexpr std::array kTypeNames{
     TypeName{"float32", ColumnType::float32, Parameters::none},
     TypeName{"float64", ColumnType::float64, Parameters::none},
     TypeName{"character", ColumnType::character, Parameters::length},
+    // As SQL has them.
+    TypeName{"tinyint", ColumnType::int8, Parameters::none},
+    TypeName{"smallint", ColumnType::int16, Parameters::none},
+    TypeName{"int", ColumnType::int32, Parameters::none},
+    TypeName{"integer", ColumnType::int32, Parameters::none},
+    TypeName{"serial", ColumnType::int32, Parameters::none},
+    TypeName{"bigint", ColumnType::int64, Parameters::none},
+    TypeName{"bigserial", ColumnType::int64, Parameters::none},
+    TypeName{"real", ColumnType::float32, Parameters::none},
+    TypeName{"numeric", ColumnType::decimal, Parameters::optional_digits},
+    TypeName{"datetime", ColumnType::timestamp, Parameters::none},
+    TypeName{"timestamptz", ColumnType::timestamp, Parameters::none},
+    TypeName{"text", ColumnType::varchar, Parameters::optional_length},
+    TypeName{"string", ColumnType::varchar, Parameters::optional_length},
+    TypeName{"blob", ColumnType::bytes, Parameters::optional_length},
+    TypeName{"bytea", ColumnType::bytes, Parameters::none},
+    TypeName{"varbinary", ColumnType::bytes, Parameters::optional_length},
 };
 
+/// numeric without digits has these.
+constexpr std::uint32_t kNumericDigits = 38;
+constexpr std::uint32_t kNumericScale = 10;
+
 void take_parameters(Tokens& tokens, Parameters parameters, DataType& type) {
-  const bool may_miss = parameters == Parameters::none || parameters == Parameters::optional_length;
-  if (parameters == Parameters::optional_length) {
+  const bool may_miss = parameters == Parameters::none ||
+                        parameters == Parameters::optional_length ||
+                        parameters == Parameters::optional_digits;
+  if (type.type == ColumnType::varchar || type.type == ColumnType::bytes) {
     type.length = kVarcharBytesMax;
+  }
+  if (parameters == Parameters::optional_digits) {
+    type.precision = kNumericDigits;
+    type.scale = kNumericScale;
   }
   if (parameters == Parameters::none || (may_miss && !tokens.now().is("("))) {
     return;
   }
   tokens.require("(");
-  if (parameters == Parameters::digits) {
+  if (parameters == Parameters::digits || parameters == Parameters::optional_digits) {
     type.precision = take_number(tokens);
     type.scale = tokens.take_if(",") ? take_number(tokens) : 0;
   } else {
@@ -219,18 +246,35 @@ void take_parameters(Tokens& tokens, Parameters parameters, DataType& type) {
   tokens.require(")");
 }
 
+/// What SQL may say behind "timestamp": all of them are points in time.
+void take_time_zone(Tokens& tokens, const DataType& type) {
+  if (type.type == ColumnType::timestamp && (tokens.take_if("with") || tokens.take_if("without"))) {
+    tokens.require("time");
+    tokens.require("zone");
+  }
+}
+
 DataType take_type(Tokens& tokens) {
   const std::string name = lower(tokens.now().text);
   const auto found = std::ranges::find(kTypeNames, name, &TypeName::name);
   if (tokens.now().kind != Token::Kind::word || found == kTypeNames.end()) {
-    tokens.refuse(
-        fmt::format("a type is expected, not {}; types are int8 to int64, float, double, "
-                    "decimal(p,s), bool, date, timestamp, char(n), varchar, bytes",
-                    tokens.now().shown()));
+    tokens.refuse(fmt::format(
+        "a type is expected, not {}; types are int8, int16, int32, int64, float, "
+        "double, decimal(p,s), bool, date, timestamp, char(n), varchar, bytes, and as SQL "
+        "calls them",
+        tokens.now().shown()));
   }
   tokens.take();
   DataType type{.type = found->type};
-  take_parameters(tokens, found->parameters, type);
+  Parameters parameters = found->parameters;
+  if (type.type == ColumnType::character && tokens.take_if("varying")) {
+    type.type = ColumnType::varchar;
+    parameters = Parameters::optional_length;
+  } else if (type.type == ColumnType::float64) {
+    tokens.take_if("precision");
+  }
+  take_parameters(tokens, parameters, type);
+  take_time_zone(tokens, type);
   return type;
 }
 
@@ -241,12 +285,18 @@ class SchemaReader {
   }
 
   TableText read() {
+    const bool in_parentheses = take_create();
     do {
-      if (tokens_.now().kind == Token::Kind::end && !result_.table.columns.empty()) {
+      const bool is_at_end = tokens_.now().kind == Token::Kind::end || tokens_.now().is(")");
+      if (is_at_end && !result_.table.columns.empty()) {
         break;  // a comma behind the last item
       }
       take_item();
     } while (tokens_.take_if(","));
+    if (in_parentheses) {
+      tokens_.require(")");
+    }
+    tokens_.take_if(";");
     if (tokens_.now().kind != Token::Kind::end) {
       tokens_.refuse(fmt::format("\",\" or the end is expected, not {}", tokens_.now().shown()));
     }
@@ -260,6 +310,21 @@ class SchemaReader {
   }
 
  private:
+  /// "create table t (", or "(" alone; whether that was there. The table's name is that of
+  /// --schema.
+  bool take_create() {
+    if (tokens_.now().is("create")) {
+      Tokens ahead = tokens_;
+      ahead.take();
+      if (ahead.take_if("table")) {
+        static_cast<void>(take_name(ahead, "a table"));
+        ahead.require("(");
+        tokens_ = ahead;
+        return true;
+      }
+    }
+    return tokens_.take_if("(");
+  }
   void take_item() {
     const std::size_t at = tokens_.now().at;
     if (tokens_.take_if("primary")) {

@@ -9,7 +9,10 @@
 //   type    = int8 | int16 | int32 | int64 | float | double | decimal(p) | decimal(p,s) | bool
 //           | date | timestamp | char(n) | varchar | varchar(n) | bytes | bytes(n)
 //
-// Also spelled boolean, float32, float64, character. Lengths are in bytes. A name is a word of
+// All of it may stand in "create table NAME (...);". Types are also spelled as SQL does: tinyint,
+// smallint, int, integer, bigint, serial, real, double precision, numeric, numeric(p,s), text,
+// string, character varying(n), datetime, timestamptz, timestamp with time zone, blob, bytea,
+// varbinary(n); and boolean, float32, float64, character. Lengths are in bytes. A name is a word of
 // letters, digits, _ and characters beyond ASCII that does not begin with a digit, or anything in
 // double quotes, a double quote in it doubled; the words primary, unique and index at the beginning
 // of an item need the quotes to be a column's name. Words of the grammar are in any case; -- begins

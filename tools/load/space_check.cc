@@ -43,12 +43,14 @@ void SpaceCheck::count(const EncodedRow& row, std::uint64_t note_bytes, const Ro
   }
   position_ = files_bytes_ + origin.byte;
   begin_ = begin_.value_or(position_);
-  ++rows_;
-  table_bytes_ += row.key.size() + row.bytes.size();
-  bytes_ += row.key.size() + row.bytes.size() + note_bytes;
+  before_ = added_;
+  ++added_.rows;
+  added_.table_bytes += row.key.size() + row.bytes.size();
+  added_.bytes += row.key.size() + row.bytes.size() + note_bytes;
 }
 
-/// How many times what has been added all will be.
+/// How many times the rows before the last one all will be: how long the last one is in the input
+/// is not known yet, and it may be longer than all others.
 double SpaceCheck::growth() const {
   const std::optional<std::uint64_t> input_bytes = options_.input_bytes();
   if (!input_bytes || position_ <= *begin_ || *input_bytes <= position_) {
@@ -57,10 +59,21 @@ double SpaceCheck::growth() const {
   return static_cast<double>(*input_bytes - *begin_) / static_cast<double>(position_ - *begin_);
 }
 
+/// With the rows that are to come.
+SpaceCheck::Added SpaceCheck::all(double growth) const {
+  const auto of = [growth](std::uint64_t before, std::uint64_t now) {
+    return now + times(before, growth) - before;
+  };
+  return {.rows = of(before_.rows, added_.rows),
+          .bytes = of(before_.bytes, added_.bytes),
+          .table_bytes = of(before_.table_bytes, added_.table_bytes)};
+}
+
 void SpaceCheck::check(const RowSort& sort, double growth) const {
-  const std::uint64_t there = sort.file_bytes(rows_, bytes_);
-  const std::uint64_t sorting = sort.file_bytes(times(rows_, growth), times(bytes_, growth));
-  const std::uint64_t rows = options_.adds_all ? times(table_bytes_, growth) : 0;
+  const Added expected = all(growth);
+  const std::uint64_t there = sort.file_bytes(added_.rows, added_.bytes);
+  const std::uint64_t sorting = sort.file_bytes(expected.rows, expected.bytes);
+  const std::uint64_t rows = options_.adds_all ? expected.table_bytes : 0;
   const std::uint64_t table = rows - std::min(rows, options_.data_bytes);
   const std::uint64_t needed = sorting - std::min(sorting, there) + table;
   const std::uint64_t free = options_.free_bytes();

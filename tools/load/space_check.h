@@ -39,8 +39,8 @@ class SpaceCheck {
   void added(const RowSort& sort, const EncodedRow& row, std::uint64_t note_bytes,
              const RowOrigin& origin) {
     count(row, note_bytes, origin);
-    if (bytes_ >= next_bytes_) {
-      next_bytes_ = 2 * bytes_;
+    if (added_.bytes >= next_bytes_) {
+      next_bytes_ = 2 * added_.bytes;
       check(sort, growth());
     }
   }
@@ -54,12 +54,20 @@ class SpaceCheck {
 
   SpaceCheckOptions options_;
   std::uint64_t next_bytes_ = kFirstBytes;
-  std::uint64_t rows_ = 0;                ///< that were added
-  std::uint64_t bytes_ = 0;               ///< of these, with their notes
-  std::uint64_t table_bytes_ = 0;         ///< of these, without
-  std::uint64_t file_ = 0;                ///< of the row that was added last
-  std::uint64_t files_bytes_ = 0;         ///< of the files before that one
-  std::uint64_t position_ = 0;            ///< of that row, in the input as a whole
+  /// Of rows that were added.
+  struct Added {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;        ///< with their notes
+    std::uint64_t table_bytes = 0;  ///< without
+  };
+
+  [[nodiscard]] Added all(double growth) const;
+
+  Added added_{};
+  Added before_{};                 ///< the last one: the input up to where that begins is theirs
+  std::uint64_t file_ = 0;         ///< of the row that was added last
+  std::uint64_t files_bytes_ = 0;  ///< of the files before that one
+  std::uint64_t position_ = 0;     ///< of that row, in the input as a whole
   std::optional<std::uint64_t> begin_{};  ///< of the first row, there
 };
 

@@ -20,13 +20,14 @@
 #include "tools/load/padded_text.h"
 #include "tools/load/plain_date.h"
 #include "tools/load/plain_number.h"
+#include "tools/load/value_rules.h"
 
 namespace palimpsest::load {
 
 class TextRow {
  public:
   /// The writer is of this table.
-  TextRow(RowWriter writer, const TableSchema& table);
+  TextRow(RowWriter writer, const TableSchema& table, const ValueRules& rules = {});
 
   /// The row, for all but texts.
   [[nodiscard]] RowWriter& writer() noexcept { return writer_; }
@@ -38,6 +39,9 @@ class TextRow {
     const Column& as = columns_[column];
     switch (as.form) {
       case Form::integer: return set_integer(column, text);
+      case Form::exact_integer: return is_without_zeros(text) && set_integer(column, text);
+      case Form::exact_decimal:
+        return is_without_zeros(text) && set_decimal(column, text, as.scale);
       case Form::decimal: return set_decimal(column, text, as.scale);
       case Form::date:
         if (const auto date = plain_date(text)) [[likely]] {
@@ -52,12 +56,26 @@ class TextRow {
   }
 
  private:
-  enum class Form : std::uint8_t { other = 0, integer, decimal, date, text, padded };
+  enum class Form : std::uint8_t {
+    other = 0,
+    integer,
+    decimal,
+    date,
+    text,
+    padded,
+    exact_integer,  ///< of a type that was chosen: 007 is not 7
+    exact_decimal,
+  };
   struct Column {
     Form form = Form::other;
     std::uint8_t scale = 0;
   };
 
+  /// Whether a number surely has no zero in front, and is not -0.
+  static bool is_without_zeros(std::string_view text) noexcept {
+    const char first = text[text.size() > 1 && text[0] == '-' ? 1 : 0];
+    return first != '0' || text.size() == 1 || (text[0] == '0' && text[1] == '.');
+  }
   /// A minus before a plain number.
   static bool take_minus(std::string_view& text) noexcept {
     const bool is_there = text[0] == '-';

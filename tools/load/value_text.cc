@@ -120,27 +120,59 @@ struct DecimalText {
   bool negative = false;
   std::string_view before{};  ///< digits, without zeros at the beginning
   std::string_view behind{};  ///< digits, without zeros at the end
+  std::string shifted{};      ///< what these are parts of, if there was an exponent
 };
 
-std::optional<DecimalText> take_apart(std::string_view text) noexcept {
-  DecimalText parts;
-  parts.negative = text.starts_with('-');
-  if (parts.negative || text.starts_with('+')) {
-    text.remove_prefix(1);
-  }
+/// Digits with a point or none; false for anything else.
+bool split_at_point(std::string_view text, DecimalText& parts) noexcept {
   const std::size_t point = text.find('.');
   parts.before = text.substr(0, point);
   if (point != std::string_view::npos) {
     parts.behind = text.substr(point + 1);
     if (!are_digits(parts.behind) || (!parts.before.empty() && !are_digits(parts.before))) {
-      return std::nullopt;
+      return false;
     }
   } else if (!are_digits(parts.before)) {
-    return std::nullopt;
+    return false;
   }
   parts.before.remove_prefix(std::min(parts.before.find_first_not_of('0'), parts.before.size()));
   parts.behind = parts.behind.substr(0, parts.behind.find_last_not_of('0') + 1);
-  return parts;
+  return true;
+}
+
+/// Moves the point by an exponent; false if it is none, or so large that no decimal has it.
+bool shift(std::string_view exponent, DecimalText& parts) {
+  constexpr int kShiftMax = 1000;
+  int by = 0;
+  exponent.remove_prefix(exponent.starts_with('+') && !exponent.starts_with("+-") ? 1 : 0);
+  const char* const end = exponent.data() + exponent.size();
+  const auto [rest, error] = std::from_chars(exponent.data(), end, by);
+  if (rest != end || error != std::errc() || by > kShiftMax || by < -kShiftMax) {
+    return false;
+  }
+  std::string digits = std::string(parts.before) + std::string(parts.behind);
+  std::size_t point = parts.before.size();
+  if (by < 0) {
+    const auto back = static_cast<std::size_t>(-by);
+    digits.insert(0, back, '0');
+    point += back;
+  }
+  digits.append(by > 0 ? static_cast<std::size_t>(by) : 0, '0');
+  digits.insert(static_cast<std::size_t>(static_cast<std::ptrdiff_t>(point) + by), 1, '.');
+  parts.shifted = digits.ends_with('.') ? digits + "0" : digits;
+  return split_at_point(parts.shifted, parts);
+}
+
+bool take_apart(std::string_view text, DecimalText& parts) {
+  parts.negative = text.starts_with('-');
+  if (parts.negative || text.starts_with('+')) {
+    text.remove_prefix(1);
+  }
+  const std::size_t e = text.find_first_of("eE");
+  if (!split_at_point(text.substr(0, e), parts)) {
+    return false;
+  }
+  return e == std::string_view::npos || shift(text.substr(e + 1), parts);
 }
 
 /// The digits as they follow each other; they are so few that the sum fits.
@@ -175,21 +207,21 @@ Fault parse_decimal(const DataType& type, std::string_view text, Value& value) {
   if (set_plain_decimal(type, text, value)) {
     return std::nullopt;
   }
-  const auto parts = take_apart(text);
-  if (!parts) {
+  DecimalText parts;
+  if (!take_apart(text, parts)) {
     return type_fault("not a decimal number");
   }
-  if (parts->behind.size() > type.scale) {
+  if (parts.behind.size() > type.scale) {
     return range_fault(fmt::format("more than {} digits behind the point", type.scale));
   }
-  if (parts->before.size() > type.precision - type.scale) {
+  if (parts.before.size() > type.precision - type.scale) {
     return range_fault(
         fmt::format("more than {} digits before the point", type.precision - type.scale));
   }
-  const Int128 digits = number_of(parts->behind, number_of(parts->before, 0));
+  const Int128 digits = number_of(parts.behind, number_of(parts.before, 0));
   const Int128 unscaled =
-      digits * palimpsest::detail::kPowersOfTen[type.scale - parts->behind.size()];
-  value = Decimal::of(parts->negative ? -unscaled : unscaled, type.scale);
+      digits * palimpsest::detail::kPowersOfTen[type.scale - parts.behind.size()];
+  value = Decimal::of(parts.negative ? -unscaled : unscaled, type.scale);
   return std::nullopt;
 }
 
@@ -222,19 +254,82 @@ Fault parse_date(std::string_view text, Value& value) {
                                : type_fault("not a date like 2024-02-29");
 }
 
+/// Whether a text ends with a zone, which is taken off: minutes before UTC.
+std::optional<int> take_offset(std::string_view& text) noexcept {
+  for (const std::string_view utc : {"Z", "z", " UTC", "UTC"}) {
+    if (text.ends_with(utc)) {
+      text.remove_suffix(utc.size());
+      return 0;
+    }
+  }
+  constexpr std::size_t kTimeMin = 11;  // behind a date and a T
+  const std::size_t sign = text.find_last_of("+-");
+  if (sign == std::string_view::npos || sign < kTimeMin ||
+      text.find(':') == std::string_view::npos || sign < text.find(':')) {
+    return std::nullopt;
+  }
+  std::string_view offset = text.substr(sign + 1);
+  const std::string_view hours = offset.substr(0, 2);
+  offset.remove_prefix(hours.size());
+  offset.remove_prefix(offset.starts_with(':') ? 1 : 0);
+  if (hours.size() != 2 || !are_digits(hours) ||
+      (!offset.empty() && (offset.size() != 2 || !are_digits(offset)))) {
+    return std::nullopt;
+  }
+  const auto number = [](std::string_view digits) {
+    return digits.empty() ? 0 : (digits[0] - '0') * 10 + (digits[1] - '0');
+  };
+  constexpr int kHoursMax = 18;
+  if (number(hours) > kHoursMax || number(offset) >= 60) {
+    return std::nullopt;
+  }
+  const int minutes = number(hours) * 60 + number(offset);
+  const bool is_west = text[sign] == '-';
+  text = text.substr(0, sign);
+  text = text.substr(0, text.find_last_not_of(' ') + 1);
+  return is_west ? -minutes : minutes;
+}
+
+/// As the calendar's own parser takes it: with seconds, and at most six digits behind them if more
+/// are zeros.
+std::string completed(std::string_view text) {
+  constexpr std::size_t kFractionDigits = 6;
+  const std::size_t point = text.find('.');
+  if (point != std::string_view::npos && text.size() > point + 1 + kFractionDigits &&
+      text.find_first_not_of('0', point + 1 + kFractionDigits) == std::string_view::npos) {
+    return std::string(text.substr(0, point + 1 + kFractionDigits));
+  }
+  const std::size_t middle = text.find_first_of("T ");
+  if (middle == std::string_view::npos) {
+    return std::string(text) + "T00:00:00";
+  }
+  const bool is_minutes = text.size() - middle == 6 && text[text.size() - 3] == ':';
+  return std::string(text) + (is_minutes ? ":00" : "");
+}
+
 Fault parse_timestamp(std::string_view text, Value& value) {
   if (const auto timestamp = Timestamp::parse(text)) {
     value = *timestamp;
     return std::nullopt;
   }
-  const std::size_t middle = std::min(text.find_first_of("T "), text.size());
-  const std::string_view time = text.substr(std::min(middle + 1, text.size()));
-  if (!is_date_in_form(text.substr(0, middle)) || !is_time_in_form(time)) {
-    return type_fault("not a time like 2024-02-29T12:34:56.789Z, which is UTC");
+  std::string_view local = text;
+  const std::optional<int> offset = take_offset(local);
+  const auto there = Timestamp::parse(completed(local));
+  std::int64_t microseconds = 0;
+  if (there &&
+      !__builtin_sub_overflow(there->microseconds_since_1970(),
+                              std::int64_t{offset.value_or(0)} * 60'000'000, &microseconds)) {
+    value = Timestamp(microseconds);
+    return std::nullopt;
   }
-  const std::size_t fraction = time.size() - 8 - (time.ends_with('Z') ? 1 : 0);
-  return fraction > 7 ? range_fault("more than 6 digits behind the point")
-                      : range_fault("there is no such time, or it is too far away");
+  const std::size_t middle = std::min(local.find_first_of("T "), local.size());
+  const std::string_view time = local.substr(std::min(middle + 1, local.size()));
+  if (!is_date_in_form(local.substr(0, middle)) || (!time.empty() && !is_time_in_form(time))) {
+    return type_fault("not a time like 2024-02-29T12:34:56.789Z or 2024-02-29 13:34:56+01:00");
+  }
+  constexpr std::size_t kMicroseconds = 8 + 7;  // 12:34:56.789012
+  return time.size() > kMicroseconds ? range_fault("more than 6 digits behind the point")
+                                     : range_fault("there is no such time, or it is too far away");
 }
 
 // Texts

@@ -3,10 +3,12 @@
 //
 //   int8 to int64      an optional sign and decimal digits
 //   float, double      decimal, with an exponent or none; NaN, Infinity, inf, in any case
-//   decimal(p,s)       an optional sign, digits, a point; zeros behind the last digit of the scale
+//   decimal(p,s)       an optional sign, digits, a point, an exponent or none; zeros behind the
+//                      last digit of the scale
 //   bool               true false t f yes no y n 1 0, in any case
 //   date, timestamp    2024-02-29, 2024-02-29T12:34:56.789Z (palimpsest/types.h): UTC, up to
-//                      microseconds, a space for the T, no Z
+//                      microseconds, more digits if they are zeros; a space for the T, no Z; an
+//                      offset as +01:00, +0100, +01, which is taken off; no seconds; a day alone
 //   char(n), varchar   the text itself; spaces at the end of a char(n) do not count
 //   bytes              \x and two hexadecimal digits for each byte; or, raw, the bytes themselves
 //

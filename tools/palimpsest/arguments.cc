@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace palimpsest::tools {
 namespace {
@@ -19,6 +21,38 @@ bool has_empty_value(std::string_view word) {
 
 std::string require_value(std::string& value) {
   return value.empty() ? kEmpty : "";
+}
+
+/// How many letters are to be changed, left out or put in to make one word of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// Empty if there is none that is near, or the word is one itself.
+std::string nearest_option(const CLI::App& subcommand, std::string_view word) {
+  constexpr std::size_t kNear = 3;
+  std::string nearest;
+  std::size_t least = kNear + 1;
+  for (const CLI::Option* const option : subcommand.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      const std::size_t apart = distance(word, "--" + name);
+      if (apart < least) {
+        least = apart;
+        nearest = "--" + name;
+      }
+    }
+  }
+  return least == 0 ? "" : nearest;
 }
 
 }  // namespace
@@ -41,6 +75,32 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
   }
   std::ranges::reverse(words);
   return words;
+}
+
+void ask_for_help(std::vector<std::string>& words) {
+  if (words.empty() || words.back() != "help") {
+    return;
+  }
+  words.pop_back();
+  words.insert(words.begin(), "--help");
+}
+
+std::string suggestion_for(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2) {
+    return "";
+  }
+  for (const CLI::App* const subcommand :
+       app.get_subcommands([](const CLI::App*) { return true; })) {
+    for (int i = 2; subcommand->get_name() == argv[1] && i < argc; ++i) {
+      std::string_view word = argv[i];
+      word = word.substr(0, word.find('='));
+      const std::string nearest = word.starts_with("--") ? nearest_option(*subcommand, word) : "";
+      if (!nearest.empty()) {
+        return fmt::format("There is no {}; perhaps {} is meant.\n", word, nearest);
+      }
+    }
+  }
+  return "";
 }
 
 void require_subcommand(const CLI::App& app, const std::vector<std::string>& words) {

@@ -23,4 +23,10 @@ void require_subcommand(const CLI::App& app, const std::vector<std::string>& wor
 /// may be written as an empty text.
 void forbid_empty_values(CLI::App& subcommand);
 
+/// Makes `help`, and `help COMMAND`, the question with --help.
+void ask_for_help(std::vector<std::string>& words);
+
+/// A line that names the option that was perhaps meant by one that there is not; or nothing.
+[[nodiscard]] std::string suggestion_for(const CLI::App& app, int argc, const char* const* argv);
+
 }  // namespace palimpsest::tools

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/load/dialect.h"
+#include "tools/load/file_guess.h"
 
 namespace palimpsest::tools {
 
@@ -16,18 +18,38 @@ struct DialectFlags {
   std::string delimiter{};  ///< empty: the format's
   std::string quote{};
   std::string escape{};
-  std::optional<std::string> null_text{};
-  std::string comment{};
+  std::vector<std::string> null_texts{};
   std::string bytes = "hex";
+  // Of reading:
+  std::string comment{};
   bool skip_blank = false;
+  bool trim = false;
+  bool fill_missing = false;
+  bool trailing_delimiter = false;
+  std::string line_end{};
+  bool decimal_comma = false;
+  std::string thousands{};
+  std::string date_format{};
+  std::string timestamp_format{};
+  bool keep_nested = false;
+  bool ignore_unknown = false;
+  std::string encoding{};
+  std::uint64_t skip_lines = 0;
 
   /// Adds the options of both commands. The flags outlive the parsing.
   void add_to(CLI::App& command);
-  /// Adds the options of `load` only: comments and blank lines.
+  /// Adds the options of `load` only.
   void add_reading_to(CLI::App& command);
 
-  /// `path` determines the format if no option does.
+  /// `path` determines the format if no option does; csv if neither does.
   [[nodiscard]] load::Dialect dialect(const std::string& path) const;
+  /// Which of it options have said.
+  [[nodiscard]] load::ToldDialect told() const;
+
+ private:
+  void add_value_flags_to(CLI::App& command);
+  void require_of_format(load::Format chosen) const;
+  void set_reading(load::Dialect& dialect) const;
 };
 
 }  // namespace palimpsest::tools

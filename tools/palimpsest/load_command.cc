@@ -13,14 +13,17 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/byte_source.h"
+#include "tools/load/directory_dump.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/load.h"
 #include "tools/load/message.h"
 #include "tools/load/parse_pipeline.h"
+#include "tools/load/preview.h"
 #include "tools/load/schema_text.h"
 #include "tools/load/usage_error.h"
 #include "tools/palimpsest/command.h"
 #include "tools/palimpsest/dialect_flags.h"
+#include "tools/palimpsest/explicit_command.h"
 #include "tools/palimpsest/load_summary.h"
 
 namespace palimpsest::tools {
@@ -34,12 +37,16 @@ struct LoadFlags {
   std::string log_directory{};
   std::string table{};
   std::vector<std::string> files{};
+  std::string from{};  ///< a directory that a database was dumped into
   DialectFlags dialect{};
   std::string schema{};
   std::string schema_file{};
   bool infer = false;
   std::string primary_key{};
-  std::string header = "off";
+  std::string row_id{};
+  std::string sample{};
+  bool preview = false;
+  std::string header = "auto";
   std::string columns{};
   std::string max_errors = "0";
   std::string reject_file{};
@@ -53,6 +60,9 @@ struct LoadFlags {
   bool quiet = false;
   std::string progress = "auto";
   std::string summary{};
+  bool json = false;
+
+  [[nodiscard]] bool is_json() const { return json || summary == "json"; }
 };
 
 std::string text_of_file(const std::string& path) {
@@ -85,6 +95,9 @@ load::Header header_of(const std::string& header) {
   if (header == "match") {
     return load::Header::match;
   }
+  if (header == "auto") {
+    return load::Header::automatic;
+  }
   return header == "on" ? load::Header::on : load::Header::off;
 }
 
@@ -95,19 +108,42 @@ load::OnDuplicate on_duplicate_of(const std::string& text) {
   return text == "replace" ? load::OnDuplicate::replace : load::OnDuplicate::error;
 }
 
+/// 0: all.
+std::uint64_t sample_bytes_of(const std::string& sample) {
+  if (sample == "all") {
+    return 0;
+  }
+  std::string text = sample;
+  std::uint64_t bytes = 0;
+  bool is_size = false;
+  try {
+    is_size = CLI::AsSizeValue(false)(text).empty() && CLI::detail::lexical_cast(text, bytes);
+  } catch (const CLI::ValidationError&) {  // a unit that there is not
+    is_size = false;
+  }
+  if (!is_size || bytes == 0) {
+    throw load::UsageError(fmt::format("--sample is all, or a size as 64M: not \"{}\"", sample));
+  }
+  return bytes;
+}
+
 load::LoadOptions options_of(const LoadFlags& flags) {
-  load::LoadOptions options{.database = {.pages = flags.directory, .log = flags.log_directory},
-                            .table = flags.table,
-                            .files = flags.files,
-                            .infer = flags.infer,
-                            .dialect = flags.dialect.dialect(flags.files.front()),
-                            .header = header_of(flags.header),
-                            .on_duplicate = on_duplicate_of(flags.on_duplicate),
-                            .dry_run = flags.dry_run,
-                            .resume = flags.resume,
-                            .checks_space = !flags.no_space_check,
-                            .threads = flags.threads,
-                            .memory_bytes = flags.memory_bytes};
+  load::LoadOptions options{
+      .database = {.pages = flags.directory, .log = flags.log_directory},
+      .table = flags.table,
+      .files = flags.files,
+      .infer = flags.infer,
+      .row_id = flags.row_id,
+      .input = {.encoding = flags.dialect.encoding, .skip_lines = flags.dialect.skip_lines},
+      .dialect = flags.dialect.dialect(flags.files.front()),
+      .told = flags.dialect.told(),
+      .header = header_of(flags.header),
+      .on_duplicate = on_duplicate_of(flags.on_duplicate),
+      .dry_run = flags.dry_run,
+      .resume = flags.resume,
+      .checks_space = !flags.no_space_check,
+      .threads = flags.threads,
+      .memory_bytes = flags.memory_bytes};
   if (!flags.schema.empty()) {
     options.schema = flags.schema;
   } else if (!flags.schema_file.empty()) {
@@ -118,6 +154,12 @@ load::LoadOptions options_of(const LoadFlags& flags) {
   }
   if (!flags.primary_key.empty()) {
     options.primary_key = load::parse_names(flags.primary_key);
+  }
+  if (!flags.sample.empty()) {
+    options.sample_bytes = sample_bytes_of(flags.sample);
+  }
+  if (!flags.row_id.empty() && !flags.primary_key.empty()) {
+    throw load::UsageError("--row-id makes the primary key that --primary-key names");
   }
   const auto limit = load::FaultLimit::parse(flags.max_errors);
   if (!limit) {
@@ -148,17 +190,65 @@ std::string first_of(const load::LoadResult& result) {
                      result.first_unshown);
 }
 
+/// What was found out, before the first row.
+void show_findings(const load::LoadFindings& found) {
+  if (!found.schema.empty()) {
+    fmt::print("schema: {}\n", found.schema);
+  }
+  for (const std::string& note : found.notes) {
+    fmt::print("note: {}\n", note);
+  }
+  if (found.options.header != load::Header::automatic) {
+    fmt::print("command: {}\n", explicit_command(found.options, found.schema));
+  }
+  std::fflush(stdout);
+}
+
+int load_tables(const LoadFlags& flags, load::Counters& counters) {
+  if (!flags.table.empty() || !flags.files.empty()) {
+    throw load::UsageError("--directory has the tables and their files: neither is named");
+  }
+  const load::DirectoryLoadOptions options{
+      .database = {.pages = flags.directory, .log = flags.log_directory},
+      .directory = flags.from,
+      .threads = flags.threads,
+      .memory_bytes = flags.memory_bytes,
+      .resume = flags.resume};
+  const load::Progress progress(progress_of(flags), counters);
+  load_directory(options, counters, [&](const load::DumpedTable& table, bool was_there) {
+    if (!flags.quiet && !flags.is_json()) {
+      fmt::print("{} rows into table \"{}\"{}\n", table.rows, table.name,
+                 was_there ? " were there" : " (new)");
+    } else if (flags.is_json()) {
+      fmt::print("{}", json_table(table, was_there));
+    }
+    std::fflush(stdout);
+  });
+  return kOk;
+}
+
 int load_rows(const LoadFlags& flags, load::Counters& counters) {
+  if (!flags.from.empty()) {
+    return load_tables(flags, counters);
+  }
+  if (flags.table.empty() || flags.files.empty()) {
+    throw load::UsageError("TABLE and FILE are needed, or --directory DIR");
+  }
   const load::LoadOptions options = options_of(flags);
-  const bool is_json = flags.summary == "json";
+  const bool is_json = flags.is_json();
+  if (flags.preview) {
+    const std::string text = load::run_preview(options, show_findings);
+    show(text);
+    return kOk;
+  }
   const bool is_shown = !flags.quiet || !flags.summary.empty();
   load::LoadResult result;
   {
     const load::Progress progress(progress_of(flags), counters);
-    result = run_load(options, counters, [&](const std::string& schema) {
-      if (is_shown && !is_json) {
-        fmt::print("schema: {}\n", schema);
-        std::fflush(stdout);
+    result = run_load(options, counters, [&](const load::LoadFindings& found) {
+      const bool matters = !found.schema.empty() || !found.notes.empty();
+      if (is_shown && !is_json && matters) {
+        show_findings(found);
       }
     });
   }
@@ -190,14 +280,28 @@ std::string end_of(const load::Counters& counters) {
                          rows, kept);
 }
 
-int fail(const std::string& why, const load::Counters& counters) {
-  tell(fmt::format("palimpsest load: {}; {}\n", why, end_of(counters)));
+/// Says it on stderr, and, if JSON is asked for, as an object on stdout.
+int end_with(int code, const LoadFlags& flags, const std::string& status, const std::string& why) {
+  tell(fmt::format("palimpsest load: {}\n", why));
+  if (flags.is_json()) {
+    fmt::print("{}", json_failure(status, flags.table, why, code));
+    std::fflush(stdout);
+  }
+  return code;
+}
+
+int code_of(const load::Counters& counters) {
   switch (counters.commit.load()) {
     case load::CommitState::done: return kLoaded;
     case load::CommitState::unknown: return kCommitUnknown;
     case load::CommitState::none: break;
   }
   return kFailed;
+}
+
+int fail(const std::string& status, const std::string& why, const LoadFlags& flags,
+         const load::Counters& counters) {
+  return end_with(code_of(counters), flags, status, fmt::format("{}; {}", why, end_of(counters)));
 }
 
 int run(const LoadFlags& flags) {
@@ -207,15 +311,15 @@ int run(const LoadFlags& flags) {
   try {
     return load_rows(flags, counters);
   } catch (const load::UsageError& error) {
-    tell(fmt::format("palimpsest load: {}\n", error.what()));
-    return kUsage;
+    return end_with(kUsage, flags, "usage", error.what());
   } catch (const load::Interrupted&) {
-    tell(fmt::format("palimpsest load: interrupted; {}\n", end_of(counters)));
-    return kInterrupted;
+    return end_with(kInterrupted, flags, "interrupted",
+                    fmt::format("interrupted; {}", end_of(counters)));
   } catch (const Error& error) {
-    return fail(fmt::format("{}: {}", name_of(error.code()), error.what()), counters);
+    const std::string name(name_of(error.code()));
+    return fail(name, fmt::format("{}: {}", name, error.what()), flags, counters);
   } catch (const std::exception& error) {  // memory has run out
-    return fail(error.what(), counters);
+    return fail("failed", error.what(), flags, counters);
   }
 }
 
@@ -223,28 +327,42 @@ void add_input_flags(CLI::App& command, LoadFlags& flags) {
   command.add_option("DB", flags.directory, "the database's directory; made if it is not there")
       ->required();
   command.add_option("--log-directory", flags.log_directory, kLogDirectoryHelp);
-  command.add_option("TABLE", flags.table, "made if it is not there")->required();
-  command
-      .add_option("FILE", flags.files,
-                  "read in this order, - is standard input; gzip and zstd are recognised")
-      ->required();
+  command.add_option("TABLE", flags.table, "made if it is not there");
+  command.add_option("FILE", flags.files,
+                     "read in this order, - is standard input; gzip, zstd, xz, bzip2 and zip are\n"
+                     "recognised");
+  command.add_option(
+      "--directory", flags.from,
+      "in place of TABLE and FILE: all tables that dump --directory has written there");
   auto* const schema = command.add_option(
       "--schema", flags.schema,
       "the new table: \"id int64 primary key, name varchar(40), amount decimal(12,2),\n"
       "day date null, index by_day (day)\"");
   auto* const file = command.add_option("--schema-file", flags.schema_file, "the same in a file");
   auto* const infer = command.add_flag(
-      "--infer", flags.infer, "choose the new table by the first records, and print its schema");
+      "--infer", flags.infer,
+      "the table is new, and is chosen by the records: so it is where neither it is there nor\n"
+      "a schema is given");
   schema->excludes(file)->excludes(infer);
   file->excludes(infer);
-  command.add_option("--primary-key", flags.primary_key, "with --infer: its columns")->needs(infer);
+  command
+      .add_option("--primary-key", flags.primary_key,
+                  "the key's columns, of a table that is chosen: a, b")
+      ->excludes(schema)
+      ->excludes(file);
+  command.add_option("--row-id", flags.row_id,
+                     "a column of this name counts the rows, and is the primary key");
+  command.add_option("--sample", flags.sample,
+                     "how much of the first file a table is chosen by: 64M, or all (default: 2M)");
+  command.add_flag("--preview", flags.preview,
+                   "show what was found out, and the first values; load nothing");
   flags.dialect.add_to(command);
   flags.dialect.add_reading_to(command);
   command
       .add_flag("--header{on}", flags.header,
                 "each file begins with a line that is no record; --header=match: it names the\n"
-                "columns that its fields are; --header=off (default)")
-      ->check(CLI::IsMember({"on", "off", "match"}));
+                "columns that its fields are; --header=off; found out by default (auto)")
+      ->check(CLI::IsMember({"on", "off", "match", "auto"}));
   command.add_option("--columns", flags.columns,
                      "the columns that fields are, as in a, b; - for a field that is not loaded;\n"
                      "columns that are not named are null");
@@ -281,6 +399,7 @@ void add_outcome_flags(CLI::App& command, LoadFlags& flags) {
       ->check(CLI::IsMember({"auto", "bar", "lines", "json", "none"}));
   command.add_option("--summary", flags.summary, "text (default) or json, on stdout")
       ->check(CLI::IsMember({"text", "json"}));
+  command.add_flag("--json", flags.json, "as --summary json: of every outcome, failures included");
 }
 
 }  // namespace
@@ -292,6 +411,10 @@ void add_load_command(CLI::App& app, Action& chosen) {
   add_input_flags(*command, *flags);
   add_outcome_flags(*command, *flags);
   command->footer(
+      "Mostly wanted:\n"
+      "  palimpsest load DB TABLE FILE              everything else is found out, and told\n"
+      "  palimpsest load DB TABLE FILE --preview    what it would be, and the first values\n"
+      "  palimpsest load DB TABLE FILE --schema 'id int64 primary key, name varchar(40)'\n"
       "Types: int8 int16 int32 int64 float double decimal(p,s) bool date timestamp char(n)\n"
       "varchar varchar(n) bytes bytes(n); \"null\" behind a type allows null; \"primary key\", or\n"
       "\"primary key (a, b)\"; \"index name (c)\", \"unique index name (c)\".\n"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tools/palimpsest/explicit_command.h"
+
 namespace palimpsest::tools {
 namespace {
 
@@ -30,11 +32,15 @@ std::string text_of_faults(const load::LoadResult& result) {
   return text;
 }
 
+std::string counted(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string text_summary(const load::LoadOptions& options, const load::LoadResult& result) {
   const char* const would = result.dry_run ? "dry run, nothing was written: " : "";
-  std::string text = fmt::format("{}{} rows into table \"{}\"{}", would, result.added,
+  std::string text = fmt::format("{}{} into table \"{}\"{}", would, counted(result.added, "row"),
                                  options.table, result.made_table ? " (new)" : "");
   if (result.too_many_faults) {
     text = fmt::format("nothing loaded into table \"{}\"", options.table);
@@ -52,7 +58,7 @@ std::string text_summary(const load::LoadOptions& options, const load::LoadResul
     text += fmt::format(", {} comments and blank lines skipped", result.skipped_lines);
   }
   if (result.faults != 0) {
-    text += fmt::format("; {} bad records ({})", result.faults, text_of_faults(result));
+    text += fmt::format("; {} ({})", counted(result.faults, "bad record"), text_of_faults(result));
   }
   const double seconds = std::max(result.seconds, 1e-3);
   return text + fmt::format("\n{:.1f} MB in {:.2f} s: {:.0f} records/s, {:.1f} MB/s\n",
@@ -66,20 +72,38 @@ std::string json_summary(const load::LoadOptions& options, const load::LoadResul
   for (const load::FaultKind kind : load::kFaultKinds) {
     errors[std::string(name_of(kind))] = result.faults_by_kind[static_cast<std::size_t>(kind) - 1];
   }
-  const Json summary = {{"status", status_of(result)},
-                        {"table", options.table},
-                        {"new_table", result.made_table},
-                        {"schema", result.schema},
-                        {"records", result.records},
-                        {"rows_resumed", result.resumed},
-                        {"rows_added", result.added},
-                        {"rows_replaced", result.replaced},
-                        {"duplicates_skipped", result.skipped},
-                        {"lines_skipped", result.skipped_lines},
-                        {"errors", errors},
-                        {"bytes", result.bytes},
-                        {"seconds", result.seconds}};
+  const Json summary = {
+      {"status", status_of(result)},
+      {"table", options.table},
+      {"new_table", result.made_table},
+      {"schema", result.schema},
+      {"command", explicit_command(result.taken, result.made_table ? result.schema : "")},
+      {"records", result.records},
+      {"rows_resumed", result.resumed},
+      {"rows_added", result.added},
+      {"rows_replaced", result.replaced},
+      {"duplicates_skipped", result.skipped},
+      {"lines_skipped", result.skipped_lines},
+      {"errors", errors},
+      {"bytes", result.bytes},
+      {"seconds", result.seconds}};
   return summary.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string json_table(const load::DumpedTable& table, bool was_there) {
+  const Json summary = {{"status", was_there ? "was_there" : "done"},
+                        {"table", table.name},
+                        {"file", table.file},
+                        {"rows", table.rows},
+                        {"schema", table.schema}};
+  return summary.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string json_failure(const std::string& status, const std::string& table,
+                         const std::string& message, int exit_code) {
+  const Json failure = {
+      {"status", status}, {"table", table}, {"message", message}, {"exit_code", exit_code}};
+  return failure.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace palimpsest::tools

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/load/dump_manifest.h"
 #include "tools/load/load.h"
 
 namespace palimpsest::tools {
@@ -13,5 +14,11 @@ namespace palimpsest::tools {
 /// One object on one line.
 [[nodiscard]] std::string json_summary(const load::LoadOptions& options,
                                        const load::LoadResult& result);
+
+/// The same of a table of a directory.
+[[nodiscard]] std::string json_table(const load::DumpedTable& table, bool was_there);
+/// The same of a load that has failed.
+[[nodiscard]] std::string json_failure(const std::string& status, const std::string& table,
+                                       const std::string& message, int exit_code);
 
 }  // namespace palimpsest::tools

@@ -33,10 +33,13 @@ int act(CLI::App& app, int argc, const char* const* argv) {
   }
   try {
     std::vector<std::string> words = words_of(argc, argv);
+    ask_for_help(words);
     require_subcommand(app, words);
     app.parse(words);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;  // 0: help or the version was asked for
+    const bool is_answer = app.exit(error) == 0;  // help or the version was asked for
+    tell(is_answer ? "" : suggestion_for(app, argc, argv));
+    return is_answer ? kOk : kUsage;
   }
   return chosen();
 }
