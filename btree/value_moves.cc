@@ -174,7 +174,7 @@ bool move_values_down(BTree& tree, const WriteContext& by, ValueMoves& walk) {
   WriteContext nobodys = by;
   nobodys.read_view.bulk = kNoEpoch;
   for (const std::string& key : found.bulks_keys) {
-    static_cast<void>(tree.settle(nobodys, key));  // what counts has no virtual version any more
+    static_cast<void>(tree.resolve(nobodys, key));  // what counts has no virtual version any more
   }
   std::vector<Copy> copies;
   copies.reserve(found.values.size());

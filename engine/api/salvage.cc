@@ -56,9 +56,9 @@ class Source {
          std::uint64_t memory_bytes)
       : memory_(std::make_shared<io::OverlayMemory>(memory_bytes)),
         pages_(laid_over(database.string())) {
-    if (!pages_->exists(engine::kPageFileName)) {
+    if (!pages_->exists(buffer::kPageFileName)) {
       throw Error(ErrorCode::not_found, fmt::format("{}: there is no database: no file \"{}\"",
-                                                    pages_->path(), engine::kPageFileName));
+                                                    pages_->path(), buffer::kPageFileName));
     }
     if (!options.without_log) {
       open_log(options.log_directory.string());

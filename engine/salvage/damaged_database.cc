@@ -11,7 +11,7 @@ namespace palimpsest::engine {
 namespace {
 
 std::unique_ptr<buffer::PageFile> open_pages(io::Device& pages) {
-  return buffer::PageFile::open(pages, kPageFileName, {.allow_unclean = true});
+  return buffer::PageFile::open(pages, buffer::kPageFileName, {.allow_unclean = true});
 }
 
 /// By its log, if that can be read.

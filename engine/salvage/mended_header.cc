@@ -128,7 +128,7 @@ FileHeader guess(io::File& file, const std::optional<Uuid>& uuid) {
 }  // namespace
 
 void mend_header(io::Device& pages, const std::optional<Uuid>& uuid) {
-  const auto file = pages.open(kPageFileName, io::OpenMode::read_write, true);
+  const auto file = pages.open(buffer::kPageFileName, io::OpenMode::read_write, true);
   const std::uint64_t size = file->size_bytes();
   const AlignedMemory head(kHeadBytes, kHeaderBlockBytes);
   if (size >= kHeadBytes) {

@@ -247,9 +247,9 @@ void Lives::judge(const std::string& path, const Options& options, Positions low
 void Lives::audit() const {
   const Call auditing((*shared_)->calls[kThreads], "check");
   const auto device = io::open_device(path_, {.log = [](LogLevel, auto) {}});
-  engine::DatabaseOptions options;
+  engine::EngineOptions options;
   options.background_threads = false;
-  const auto database = engine::Database::open(*device, *device, options);
+  const auto database = engine::Engine::open(*device, *device, options);
   if (const auto sound = engine::test::sound(*database); !sound) {
     throw std::runtime_error(fmt::format("check: {}", sound.message()));
   }
