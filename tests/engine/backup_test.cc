@@ -322,9 +322,12 @@ TEST_F(Backups, APageThatWasBeingWrittenForLongIsCopiedAgain) {
   expect_copy(40);
 }
 
+// Each read of the backup fails in turn, and one of them is the read that repeats a damaged one. The
+// last backup has fewer reads than `nth`, and succeeds.
 TEST_F(Backups, AReadThatFailsIsTold) {
   commit(40);
-  for (std::uint64_t nth = 3; nth < 14; ++nth) {  // one of them is the one that reads again
+  std::uint64_t nth = 3;
+  for (;; ++nth) {
     disk_.clear_faults();
     disk_.inject({.effect = SimFault::Effect::flip_bits,
                   .kinds = static_cast<unsigned>(SimKind::read),
@@ -334,9 +337,14 @@ TEST_F(Backups, AReadThatFailsIsTold) {
                   .file = "pages",
                   .nth = nth,
                   .for_good = true});
-    EXPECT_EQ(error_of([&] { static_cast<void>(back_up()); }), ErrorCode::io_error) << nth;
+    const auto error = error_of([&] { static_cast<void>(back_up()); });
     copy_.set_hook({});
+    if (!error) {
+      break;
+    }
+    ASSERT_EQ(*error, ErrorCode::io_error) << nth;
   }
+  EXPECT_GT(nth, 8U);
   disk_.clear_faults();
 }
 
