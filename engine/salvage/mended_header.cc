@@ -10,6 +10,7 @@
 
 #include "base/aligned_memory.h"
 #include "buffer/file_header.h"
+#include "buffer/page_file.h"
 #include "buffer/page_header.h"
 
 namespace palimpsest::engine {

@@ -224,18 +224,19 @@ void load_directory(const DirectoryLoadOptions& options, Counters& counters,
     const bool is_json = table.format == Format::jsonl || table.format == Format::json;
     Dialect dialect = Dialect::of(table.format);
     dialect.checks_utf8 = false;  // what was in a table is in it again
-    const LoadOptions load{.database = options.database,
-                           .table = table.name,
-                           .files = {(options.directory / table.file).string()},
-                           .schema = table.schema,
-                           .input = {.encoding = kAnyBytes},
-                           .dialect = dialect,
-                           .told = {.format = true, .delimiter = true, .quote = true},
-                           .header = is_json ? Header::off : Header::match,
-                           .requires_new_table = true,
-                           .threads = options.threads,
-                           .memory_bytes = options.memory_bytes,
-                           .expected_rows = table.rows};
+    LoadOptions load;
+    load.database = options.database;
+    load.table = table.name;
+    load.files = {(options.directory / table.file).string()};
+    load.schema = table.schema;
+    load.input.encoding = kAnyBytes;
+    load.dialect = dialect;
+    load.told = {.format = true, .delimiter = true, .quote = true};
+    load.header = is_json ? Header::off : Header::match;
+    load.requires_new_table = true;
+    load.threads = options.threads;
+    load.memory_bytes = options.memory_bytes;
+    load.expected_rows = table.rows;
     const LoadResult result = run_load(load, counters, [](const LoadFindings&) {});
     if (result.too_many_faults) {
       throw Error(ErrorCode::corruption,

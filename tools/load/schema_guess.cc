@@ -99,7 +99,8 @@ void SchemaGuess::begin_first_file(Chunk& chunk) {
   has_header_ = true;
   std::vector<std::string> header = take_header(chunk, dialect_, path_);
   if (options_.unnamed_first) {
-    header.insert(header.begin(), "");
+    header.emplace_back();
+    std::ranges::rotate(header, header.end() - 1);
   }
   if (columns_.empty()) {
     set_names(std::move(header));
@@ -378,7 +379,8 @@ GuessedTable SchemaGuess::finish() {
     guess_.keeps_nested = guess_.keeps_nested || column.has_nested() || column.is_mixed();
   }
   if (!guess_.row_id.empty()) {
-    table.columns.insert(table.columns.begin(), {.name = guess_.row_id, .type = types::int64()});
+    table.columns.push_back({.name = guess_.row_id, .type = types::int64()});
+    std::ranges::rotate(table.columns, table.columns.end() - 1);
   }
   try {
     table.validate();
