@@ -322,7 +322,7 @@ TEST_F(Backups, APageThatWasBeingWrittenForLongIsCopiedAgain) {
   expect_copy(40);
 }
 
-// Each read of the backup fails in turn, and one of them is the read that repeats a damaged one. The
+// Each read of the backup fails in turn; one of them is the read that repeats a damaged one. The
 // last backup has fewer reads than `nth`, and succeeds.
 TEST_F(Backups, AReadThatFailsIsTold) {
   commit(40);
