@@ -161,7 +161,8 @@ Engine::~Engine() {
   if (opened_ && !closed_) {
     try {
       close();
-    } catch (const std::exception&) {  // left to recovery
+    } catch (const std::exception&) {
+      opened_ = false;  // the next opening recovers
     }
   }
   tree_messages_.know(nullptr);  // threads that end later may still report an error

@@ -15,12 +15,11 @@ class EntryAllocator {
   using value_type = T;
 
   /// `memory` outlives everything allocated from it.
-  EntryAllocator(EntryMemory& memory) noexcept  // NOLINT(google-explicit-constructor)
-      : memory_(&memory) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): allocators convert
+  EntryAllocator(EntryMemory& memory) noexcept : memory_(&memory) {}
   template <class Other>
-  EntryAllocator(
-      const EntryAllocator<Other>& other) noexcept  // NOLINT(google-explicit-constructor)
-      : memory_(&other.memory()) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  EntryAllocator(const EntryAllocator<Other>& other) noexcept : memory_(&other.memory()) {}
 
   [[nodiscard]] T* allocate(std::size_t count) {
     return static_cast<T*>(memory_->allocate(count * sizeof(T)));

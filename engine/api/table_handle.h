@@ -34,7 +34,10 @@ class TableHandle {
   /// database, the one that was committed then.
   [[nodiscard]] engine::DefinitionPtr definition() const noexcept {
     engine::DefinitionPtr now = visible_definition();
-    return now != nullptr ? std::move(now) : first_;
+    if (now == nullptr) {
+      return first_;
+    }
+    return now;
   }
   /// As definition(), but throws not_found if there is none, invalid_argument if the database was
   /// closed.

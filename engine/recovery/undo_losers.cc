@@ -114,6 +114,7 @@ void undo_losers(std::span<const LoserTransaction> losers, const UndoParts& part
     std::vector<std::jthread> threads;
     const std::size_t wanted = std::min<std::size_t>(parts.threads, parts.slots.slots_max());
     const std::size_t others = std::min(std::max<std::size_t>(wanted, 1), losers.size()) - 1;
+    threads.reserve(others);
     for (std::size_t i = 0; i < others; ++i) {
       threads.push_back(
           start_thread<std::jthread>("that undoes transactions", [&] { undo.work(); }));

@@ -102,7 +102,7 @@ TEST_F(ApiGuide, BeginningsEndsAndSizes) {
     const Index by_owner = accounts.index("by_owner");
     for (Cursor cursor = by_owner.cursor(Range::starts_with({"A"})); cursor.valid();
          cursor.next()) {
-      names.push_back(std::string(cursor.row()["owner"].as_bytes()));
+      names.emplace_back(cursor.row()["owner"].as_bytes());
     }
   }
   EXPECT_EQ(names, std::vector<std::string>{"Ada"});

@@ -18,7 +18,6 @@
 #include "palimpsest/error.h"
 
 #include "tests/support/error_of.h"
-#include "tests/support/eventually.h"
 #include "tests/support/resident_memory.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/support/test_seconds.h"
@@ -28,7 +27,6 @@ namespace {
 
 using namespace palimpsest::types;
 using test::error_of;
-using test::eventually;
 using test::TemporaryDirectory;
 
 constexpr int kRows = 20;
