@@ -15,11 +15,11 @@ class EntryAllocator {
   using value_type = T;
 
   /// `memory` outlives everything allocated from it.
-  // NOLINTNEXTLINE(google-explicit-constructor): allocators convert
-  EntryAllocator(EntryMemory& memory) noexcept : memory_(&memory) {}
+  EntryAllocator(EntryMemory& memory) noexcept  // NOLINT(google-explicit-constructor)
+      : memory_(&memory) {}
   template <class Other>
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  EntryAllocator(const EntryAllocator<Other>& other) noexcept : memory_(&other.memory()) {}
+  EntryAllocator(const EntryAllocator<Other>& from) noexcept  // NOLINT(google-explicit-constructor)
+      : memory_(&from.memory()) {}
 
   [[nodiscard]] T* allocate(std::size_t count) {
     return static_cast<T*>(memory_->allocate(count * sizeof(T)));

@@ -203,6 +203,7 @@ void Lives::live(const Mix& mix, Milliseconds duration) {
   Life life{.database = *database, .mix = mix, .world = world_, .shared = shared};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(kThreads);
     for (std::uint32_t thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, thread] {
         try {
