@@ -18,7 +18,7 @@ namespace palimpsest::btree {
 void clear_noted_leaves(BTree& tree, const WriteContext& by) noexcept;
 
 /// Costs one load if no dead leaf was met.
-inline void clear_dead_leaves(BTree& tree, const WriteContext& by) noexcept {
+inline void clear_ghost_leaves(BTree& tree, const WriteContext& by) noexcept {
   if (tree.ghost_leaf_notes().may_have()) [[unlikely]] {
     clear_noted_leaves(tree, by);
   }

@@ -128,7 +128,7 @@ Gsn log_exchange(const WriteContext& by, ExclusivePage& leaf, buffer::SpaceMap& 
   return gsn;
 }
 
-/// False, and nothing changed, if the record is not as it was, or somebody has a part in it.
+/// False, and nothing changed, if the record is not as it was, or a transaction has a part in it.
 bool exchange(const BTree& tree, const WriteContext& by, Copy& copy) {
   const std::uint32_t page_size = tree.descent().page_size();
   buffer::SpaceMap& space = tree.descent().pool().space();
@@ -171,10 +171,11 @@ bool move_values_down(BTree& tree, const WriteContext& by, ValueMoves& walk) {
   LargeValueStore& store = tree.large_values();
   Findings found;
   const bool has_more = look_at_leaves(tree, walk, found);
-  WriteContext nobodys = by;
-  nobodys.read_view.bulk = kNoEpoch;
+  WriteContext outside_bulks = by;
+  outside_bulks.read_view.bulk = kNoEpoch;
   for (const std::string& key : found.bulks_keys) {
-    static_cast<void>(tree.resolve(nobodys, key));  // what counts has no virtual version any more
+    static_cast<void>(
+        tree.resolve(outside_bulks, key));  // what counts has no virtual version any more
   }
   std::vector<Copy> copies;
   copies.reserve(found.values.size());

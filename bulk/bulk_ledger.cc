@@ -48,27 +48,32 @@ std::string value_of(const std::vector<TreeId>& trees) {
   throw Error(ErrorCode::conflict, "the record of a running bulk is claimed");
 }
 
-template <class T>
-std::vector<T> numbers_in(std::string_view bytes) {
-  if (bytes.size() % sizeof(T) != 0) {
-    refuse_record();
-  }
-  std::vector<T> numbers(bytes.size() / sizeof(T));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
-}
-
-BulkEpoch epoch_in(std::string_view key) {
-  const auto ordered = numbers_in<std::uint64_t>(key);
-  if (ordered.size() != 1) {
-    refuse_record();
-  }
-  return BulkEpoch{__builtin_bswap64(ordered.front())};
-}
-
 static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
+
+bool add_record(StoredBulks& bulks, ByteView key, ByteView value) {
+  std::uint64_t ordered = 0;
+  if (key.size() != sizeof ordered) {
+    return false;
+  }
+  std::memcpy(&ordered, key.data(), sizeof ordered);
+  const BulkEpoch epoch{__builtin_bswap64(ordered)};
+  if (epoch == kNextEpoch) {
+    if (value.size() != sizeof bulks.next) {
+      return false;
+    }
+    std::memcpy(&bulks.next, value.data(), sizeof bulks.next);
+    return true;
+  }
+  if (value.size() % sizeof(TreeId) != 0) {
+    return false;
+  }
+  std::vector<TreeId>& trees = bulks.aborted[epoch];
+  trees.resize(value.size() / sizeof(TreeId));
+  std::memcpy(trees.data(), value.data(), value.size());
+  return true;
+}
 
 StoredBulks read_bulks(TreeCatalog& trees) {
   StoredBulks bulks;
@@ -79,14 +84,7 @@ StoredBulks read_bulks(TreeCatalog& trees) {
   btree::Cursor cursor(*tree);
   std::string value;
   for (cursor.seek_first(); cursor.valid(); cursor.next()) {
-    if (!cursor.read_value(value)) {
-      refuse_record();
-    }
-    if (const BulkEpoch epoch = epoch_in(cursor.key()); epoch != kNextEpoch) {
-      bulks.aborted[epoch] = numbers_in<TreeId>(value);
-    } else if (const auto next = numbers_in<std::uint64_t>(value); next.size() == 1) {
-      bulks.next = next.front();
-    } else {
+    if (!cursor.read_value(value) || !add_record(bulks, cursor.key(), value)) {
       refuse_record();
     }
   }

@@ -55,6 +55,8 @@ struct StoredBulks {
   std::map<BulkEpoch, std::vector<TreeId>> aborted;  ///< none of them has committed
   std::uint64_t next = 1;                            ///< an epoch that was never used
 };
+/// Adds what one record of the ledger's tree says. False, and nothing added: it is no such record.
+[[nodiscard]] bool add_record(StoredBulks& bulks, ByteView key, ByteView value);
 /// Reads the ledger of a database that no transaction is changing. Throws corruption.
 [[nodiscard]] StoredBulks read_bulks(TreeCatalog& trees);
 

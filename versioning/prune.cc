@@ -228,8 +228,8 @@ std::optional<SpanKind> mark_for(const Version& version) noexcept {
   if (version.kind() == VersionKind::inserted) {
     return SpanKind::made;
   }
-  const bool buries = version.kind() == VersionKind::flags && version.flags_before() == 0;
-  return buries ? std::optional(SpanKind::removed) : std::nullopt;
+  const bool removes = version.kind() == VersionKind::flags && version.flags_before() == 0;
+  return removes ? std::optional(SpanKind::removed) : std::nullopt;
 }
 
 }  // namespace

@@ -122,17 +122,20 @@ void TreePool::open(const std::set<TreeId>& used, TreeSource* source) {
       continue;
     }
     if (!catalog_.has_room()) {
-      closed_.insert(entry.id);
+      closed_.push_back(entry.id);
       continue;
     }
     BTree& tree = catalog_.tree(entry.id);
     const std::optional<bool> empty = is_empty_if_readable(tree);
-    if (empty) {
+    if (!empty) {
+      closed_.push_back(entry.id);
+    } else {
       *empty ? vacant_.push_back(&tree) : waiting_.push_back({.tree = &tree});
     }
   }
   vacant_.reserve(trees_);
   waiting_.reserve(trees_);
+  closed_.reserve(trees_);
 }
 
 BTree& TreePool::take(const txn::Transaction& inside) {
@@ -149,6 +152,7 @@ BTree& TreePool::take(const txn::Transaction& inside) {
     ++trees_;  // counted even if making it fails
     vacant_.reserve(trees_);
     waiting_.reserve(trees_);
+    closed_.reserve(trees_);
     name = fmt::format("{}{}", kTreeNamePrefix, next_number_++);
   }
   BTree* const made = catalog_.make(transactions_, name, &inside);
@@ -226,7 +230,8 @@ void TreePool::stop() noexcept {
 
 bool TreePool::is_given_out(TreeId tree) const {
   const std::lock_guard lock(mutex_);
-  return !closed_.contains(tree) && std::ranges::find(vacant_, tree, &BTree::id) == vacant_.end() &&
+  return std::ranges::find(closed_, tree) == closed_.end() &&
+         std::ranges::find(vacant_, tree, &BTree::id) == vacant_.end() &&
          std::ranges::none_of(waiting_, [&](const Waiting& one) { return one.tree->id() == tree; });
 }
 
@@ -469,6 +474,7 @@ void TreePool::set_aside(BTree& tree) noexcept {
   {
     const std::lock_guard lock(mutex_);
     waiting_.erase(std::ranges::find(waiting_, &tree, &Waiting::tree));
+    closed_.push_back(tree.id());
   }
   emptied_.notify_all();
 }

@@ -156,7 +156,7 @@ class TreePool {
   // Protected by mutex_; with capacity for all trees, so that give_back() does not fail:
   std::vector<btree::BTree*> vacant_;
   std::vector<Waiting> waiting_;
-  std::set<TreeId> closed_;        ///< not given out, and memory had no room for them
+  std::vector<TreeId> closed_;     ///< memory has no room for them, or a page is damaged
   std::size_t trees_ = 0;          ///< of this pool
   std::uint64_t next_number_ = 1;  ///< for a name
   std::uint64_t steps_ = 0;        ///< steps that made progress

@@ -19,17 +19,17 @@ using btree::LeafView;
 using btree::RecordState;
 using btree::SlotIndex;
 
-std::optional<btree::Resolution> BulkFates::of(BulkEpoch epoch) const {
-  if (aborted.contains(epoch)) {
+std::optional<btree::Resolution> BulkOutcomes::of(BulkEpoch epoch) const {
+  if (stored.aborted.contains(epoch)) {
     return btree::Resolution::undone;
   }
-  if (!is_whole || raw(epoch) >= next) {
+  if (!is_whole || raw(epoch) >= stored.next) {
     return std::nullopt;
   }
   return btree::Resolution::kept;
 }
 
-CommittedRecords::CommittedRecords(const PageDirectory& pages, const BulkFates& bulks,
+CommittedRecords::CommittedRecords(const PageDirectory& pages, const BulkOutcomes& bulks,
                                    ChangeSource& changes, Gsn known_up_to, RecordSink& sink)
     : pages_(pages),
       bulks_(bulks),
@@ -45,7 +45,7 @@ void CommittedRecords::take(const LeafRef& leaf, const KeyPart& part) {
     return;
   }
   const LeafNode node(memory_.data(), page_size_);
-  if (!pages_.is_settled() && buffer::header_of(memory_.bytes()).gsn > known_up_to_) {
+  if (!pages_.is_consistent() && buffer::header_of(memory_.bytes()).gsn > known_up_to_) {
     younger_.insert(leaf.page);
   }
   take_back(node, part);
@@ -66,7 +66,7 @@ void CommittedRecords::take_back(LeafNode leaf, const KeyPart& part) {
        change != nullptr && (!part.to || change->key < *part.to); change = changes_.front()) {
     const bool is_refused = !refused_.empty() && refused_.back() == change->key;
     if (change->key >= part.from && !is_refused &&
-        !((pages_.is_settled() || is_known) && undo(leaf, *change))) {
+        !((pages_.is_consistent() || is_known) && undo(leaf, *change))) {
       refused_.push_back(change->key);
     }
     changes_.pop();
@@ -118,12 +118,12 @@ void CommittedRecords::show(const LeafView& leaf, SlotIndex slot) {
     show_value(key.view(), stored);
     return;
   }
-  const std::optional<btree::Resolution> commit_status = bulks_.of(leaf.bulk_epoch());
-  if (!commit_status) {
+  const std::optional<btree::Resolution> outcome = bulks_.of(leaf.bulk_epoch());
+  if (!outcome) {
     sink_.left_out(key.view(), LeftOut::bulk);
     return;
   }
-  const std::optional<RecordState> state = *commit_status == btree::Resolution::kept
+  const std::optional<RecordState> state = *outcome == btree::Resolution::kept
                                                ? std::optional(btree::now_of(stored))
                                                : btree::before_of(stored);
   if (state) {

@@ -16,17 +16,17 @@
 #include "base/ids.h"
 #include "btree/node/leaf_node.h"
 #include "btree/node/virtual_version.h"
+#include "bulk/bulk_ledger.h"
 #include "engine/salvage/leaf_sweep.h"
 #include "engine/salvage/page_directory.h"
 #include "engine/salvage/unfinished_changes.h"
 
 namespace palimpsest::engine {
 
-/// What has become of bulks, as far as that is known (epochs/bulk_ledger.h).
-struct BulkFates {
-  std::set<BulkEpoch> aborted;
-  std::uint64_t next = 0;  ///< of younger ones nothing is known
-  bool is_whole = true;    ///< those that are not in `aborted` have committed
+/// The outcomes of bulks, as far as that is known (bulk/bulk_ledger.h).
+struct BulkOutcomes {
+  StoredBulks stored{};  ///< what the ledger says; of epochs from `next` on nothing is known
+  bool is_whole = true;  ///< the ledger is: other bulks before `next` have committed
 
   /// Nothing: that is not known.
   [[nodiscard]] std::optional<btree::Resolution> of(BulkEpoch epoch) const;
@@ -58,13 +58,14 @@ class RecordSink {
 class CommittedRecords final : public LeafSink {
  public:
   /// `known_up_to`: changes of pages that are younger are not known from the log. All outlive it.
-  CommittedRecords(const PageDirectory& pages, const BulkFates& bulks, ChangeSource& changes,
+  CommittedRecords(const PageDirectory& pages, const BulkOutcomes& bulks, ChangeSource& changes,
                    Gsn known_up_to, RecordSink& sink);
 
   void take(const LeafRef& leaf, const KeyPart& part) override;
   void miss(const KeyPart& part) override { sink_.miss(part); }
 
-  /// Leaves that were read of a file that is not settled, and are younger than what is known.
+  /// Leaves that were read of a file whose pages are of different ages, and are younger than what
+  /// is known.
   [[nodiscard]] std::uint64_t younger_leaves() const noexcept { return younger_.size(); }
 
  private:
@@ -76,7 +77,7 @@ class CommittedRecords final : public LeafSink {
   [[nodiscard]] std::optional<std::string> large_value(ByteView descriptor) const;
 
   const PageDirectory& pages_;
-  const BulkFates& bulks_;
+  const BulkOutcomes& bulks_;
   ChangeSource& changes_;
   const Gsn known_up_to_;
   RecordSink& sink_;

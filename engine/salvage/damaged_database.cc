@@ -82,7 +82,7 @@ void DamagedDatabase::look(io::Device& scratch, std::size_t sort_bytes, bool wit
   if (log_->analysis() != nullptr) {
     log_->analysis()->space.visit([&](const PageRange& range) { uses_->say(range); });
   }
-  directory_.emplace(*file_, *uses_, log_->lost(), log_->is_settled());
+  directory_.emplace(*file_, *uses_, log_->lost(), log_->is_consistent());
   leaves_.emplace(scratch, SortOptions{.memory_bytes = sort_bytes, .threads = 0});
   directory_->scan([&](const btree::LeafView& leaf) { leaves_->add(leaf); }, done);
   DefinitionFinder finder(*directory_, log_->known_up_to(), with_doubtful,

@@ -70,43 +70,28 @@ constexpr TreeLook kDefinitions{
                  });
         }};
 
-std::optional<std::uint64_t> number_in(std::string_view bytes) {
-  std::uint64_t number = 0;
-  if (bytes.size() != sizeof number) {
-    return std::nullopt;
-  }
-  std::memcpy(&number, bytes.data(), sizeof number);
-  return number;
-}
-
-/// Whether the ledger of bulks (bulk_ledger.h) may have such a record.
+/// Whether the ledger of bulks (bulk/bulk_ledger.h) may have such a record: it names trees, or the
+/// next epoch.
 bool is_of_bulk(ByteView key, ByteView value) {
-  const auto epoch = number_in(key);
-  return epoch && (*epoch == 0 ? number_in(value).has_value()
-                               : !value.empty() && value.size() % sizeof(TreeId) == 0);
+  StoredBulks one;
+  return !value.empty() && add_record(one, key, value);
 }
 
 /// Nothing if these are other records.
-std::optional<BulkFates> fates_in(const TreeContent& content) {
-  BulkFates commit_statuses{.aborted = {}, .next = 0, .is_whole = content.is_whole};
+std::optional<BulkOutcomes> bulks_in(const TreeContent& content) {
+  BulkOutcomes bulks{.stored = {.aborted = {}, .next = 0}, .is_whole = content.is_whole};
+  StoredBulks& stored = bulks.stored;
   for (const auto& [key, value] : content.records) {
-    if (!is_of_bulk(key, value)) {
+    if (value.empty() || !add_record(stored, key, value)) {
       return std::nullopt;
     }
-    const std::uint64_t epoch = __builtin_bswap64(*number_in(key));
-    if (epoch == 0) {
-      commit_statuses.next = *number_in(value);
-    } else {
-      commit_statuses.aborted.insert(BulkEpoch{epoch});
-    }
   }
-  const bool is_sane = commit_statuses.aborted.empty() ||
-                       raw(*commit_statuses.aborted.rbegin()) < commit_statuses.next;
-  return commit_statuses.next != 0 && is_sane ? std::optional(commit_statuses) : std::nullopt;
+  const bool is_sane = stored.aborted.empty() || raw(stored.aborted.rbegin()->first) < stored.next;
+  return stored.next != 0 && is_sane ? std::optional(std::move(bulks)) : std::nullopt;
 }
 
 constexpr TreeLook kBulks{.has_record = is_of_bulk, .is_one = [](const TreeContent& content) {
-                            return content.is_whole && fates_in(content).has_value();
+                            return content.is_whole && bulks_in(content).has_value();
                           }};
 
 }  // namespace
@@ -125,7 +110,7 @@ bool FoundDefinitions::names(TreeId tree) const {
          });
 }
 
-TreeContent DefinitionFinder::read(TreeId tree, const BulkFates& bulks) const {
+TreeContent DefinitionFinder::read(TreeId tree, const BulkOutcomes& bulks) const {
   LeavesInMemory leaves(pages_, tree, with_doubtful_);
   Collected collected;
   const std::unique_ptr<ChangeSource> changes = changes_of_(tree);
@@ -230,7 +215,7 @@ void DefinitionFinder::read_bulks(const CatalogContent& catalog, FoundDefinition
     return;
   }
   found.own_trees.insert(tree);
-  found.bulks = fates_in(read(tree, {})).value_or(BulkFates{.aborted = {}, .is_whole = false});
+  found.bulks = bulks_in(read(tree, {})).value_or(BulkOutcomes{.stored = {}, .is_whole = false});
 }
 
 FoundDefinitions DefinitionFinder::find(PageId root) {

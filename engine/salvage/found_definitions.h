@@ -28,7 +28,7 @@ struct FoundDefinitions {
   std::map<std::string, StoredTable> tables;  ///< by name
   std::vector<std::string> damaged;           ///< names of tables whose record is none
   bool is_whole = true;  ///< there are no other tables: nothing of the catalog is missing
-  BulkFates bulks;
+  BulkOutcomes bulks;
   std::set<TreeId> own_trees;  ///< of the catalog, the definitions, the bulks
 
   /// The table whose rows lie in that tree; null if there is none.
@@ -70,7 +70,7 @@ class DefinitionFinder {
   };
 
   [[nodiscard]] CatalogContent read_catalog(PageId root);
-  [[nodiscard]] TreeContent read(TreeId tree, const BulkFates& bulks) const;
+  [[nodiscard]] TreeContent read(TreeId tree, const BulkOutcomes& bulks) const;
   [[nodiscard]] TreeId tree_named(const CatalogContent& catalog, std::string_view name,
                                   const std::set<TreeId>& others, const TreeLook& look) const;
   [[nodiscard]] bool looks_so(TreeId tree, const TreeLook& look) const;

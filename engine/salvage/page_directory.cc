@@ -16,16 +16,17 @@ constexpr std::size_t kPagesAtOnce = 64;
 }  // namespace
 
 PageDirectory::PageDirectory(buffer::PageFile& file, PageUses& uses, const LostPages& lost,
-                             bool is_settled)
+                             bool is_consistent)
     : file_(file),
       uses_(uses),
       lost_(lost),
-      is_settled_(is_settled),
+      is_consistent_(is_consistent),
       pages_(file.page_count() - std::min(file.page_count(), raw(file.first_page()))) {}
 
 bool PageDirectory::may_be_in_use(PageId page) const noexcept {
   const PageUse use = uses_.of(page);
-  return use == PageUse::used || use == PageUse::unknown || (use == PageUse::free && !is_settled_);
+  return use == PageUse::used || use == PageUse::unknown ||
+         (use == PageUse::free && !is_consistent_);
 }
 
 void PageDirectory::scan(FunctionRef<void(const btree::LeafView&)> leaf,
@@ -63,14 +64,14 @@ PageContent PageDirectory::judge(const buffer::PageRead& read) const {
   return type == buffer::PageType::tree_leaf ? PageContent::leaf : PageContent::inner;
 }
 
-// In a file that is not settled, what the map has for free is of the past unless it is younger than
-// the map, or may be, since it has no GSN; and so is what was never a page.
+// In a file that is not consistent, what the map has for free is of the past unless it is younger
+// than the map, or may be, since it has no GSN; and so is what was never a page.
 void PageDirectory::note(const buffer::PageRead& read,
                          FunctionRef<void(const btree::LeafView&)> leaf) {
   const bool is_free = uses_.of(read.id) == PageUse::free;
   PageContent content = judge(read);
   const Gsn gsn = buffer::header_of(read.into).gsn;
-  const bool is_fresh = !is_settled_ && content == PageContent::leaf && gsn == Gsn{0};
+  const bool is_fresh = !is_consistent_ && content == PageContent::leaf && gsn == Gsn{0};
   if (is_free && !is_fresh &&
       (content == PageContent::damaged || gsn <= uses_.told_up_to(read.id))) {
     return;
@@ -138,7 +139,7 @@ void PageDirectory::name_root(TreeId tree, PageId page) {
 }
 
 bool PageDirectory::counts(PageId leaf, bool with_doubtful) const noexcept {
-  if (!is_settled_) {
+  if (!is_consistent_) {
     return uses_.of(leaf) != PageUse::free || !fresh_.contains(leaf) || named_at(leaf) != Gsn{0};
   }
   return with_doubtful || uses_.of(leaf) != PageUse::unknown;

@@ -34,9 +34,9 @@ enum class PageContent : std::uint8_t {
 
 class PageDirectory {
  public:
-  /// All outlive it. Not `is_settled`: pages are of different ages, and one that the space map has
-  /// for free counts if it is younger than that.
-  PageDirectory(buffer::PageFile& file, PageUses& uses, const LostPages& lost, bool is_settled);
+  /// All outlive it. Not `is_consistent`: pages are of different ages, and one that the space map
+  /// has for free counts if it is younger than that.
+  PageDirectory(buffer::PageFile& file, PageUses& uses, const LostPages& lost, bool is_consistent);
   PageDirectory(const PageDirectory&) = delete;
   PageDirectory& operator=(const PageDirectory&) = delete;
 
@@ -60,12 +60,12 @@ class PageDirectory {
   /// Shows the leaves that count of a tree, by their ids.
   void visit_leaves(TreeId tree, FunctionRef<void(PageId)> show) const;
   /// Whether a leaf counts: it is in use, or that cannot be told and doubtful ones are wanted. In a
-  /// file that is not settled, one that was written without a GSN and is free by the map counts if
-  /// some page names it.
+  /// file that is not consistent, one that was written without a GSN and is free by the map counts
+  /// if some page names it.
   [[nodiscard]] bool counts(PageId leaf, bool with_doubtful) const noexcept;
   /// All trees that have leaves.
   [[nodiscard]] std::set<TreeId> trees() const;
-  /// In a file that is not settled, when a page last named a leaf that was written without a GSN
+  /// In a file that is not consistent, when a page last named a leaf that was written without a GSN
   /// (bulk/leaf_builder.h); 0: none did, or the leaf has a GSN.
   [[nodiscard]] Gsn named_at(PageId leaf) const noexcept {
     const auto found = fresh_.find(leaf);
@@ -82,7 +82,7 @@ class PageDirectory {
   /// That other pages of the tree name.
   [[nodiscard]] std::uint64_t damaged_of(TreeId tree) const;
   [[nodiscard]] buffer::PageFile& file() const noexcept { return file_; }
-  [[nodiscard]] bool is_settled() const noexcept { return is_settled_; }
+  [[nodiscard]] bool is_consistent() const noexcept { return is_consistent_; }
 
  private:
   [[nodiscard]] bool may_be_in_use(PageId page) const noexcept;
@@ -93,7 +93,7 @@ class PageDirectory {
   buffer::PageFile& file_;
   PageUses& uses_;
   const LostPages& lost_;
-  const bool is_settled_;
+  const bool is_consistent_;
   std::vector<Page> pages_;
   std::set<std::pair<TreeId, PageId>> damaged_of_;
   std::unordered_map<PageId, Gsn> fresh_;

@@ -32,7 +32,7 @@ constexpr std::size_t kWorkers = 2;
 }  // namespace
 
 SourceLog::SourceLog(io::Device* device, buffer::PageFile& file, bool knows_uuid)
-    : file_(file), is_settled_(file.was_clean()) {
+    : file_(file), is_consistent_(file.was_clean()) {
   try {
     open(device, knows_uuid);
   } catch (const Error& error) {
@@ -72,7 +72,7 @@ void SourceLog::replay(std::size_t memory_bytes, const ProgressCallback& progres
   }
 }
 
-// What was closed cleanly is settled without its log, until something is replayed on it.
+// A file that was closed cleanly is consistent without its log, until something is replayed on it.
 void SourceLog::replay_stream(std::size_t memory_bytes, const ProgressCallback& progress) {
   const wal::ControlState& control = store_->control().state();
   wal::LogReader reader(store_->segments(), control);
@@ -83,11 +83,11 @@ void SourceLog::replay_stream(std::size_t memory_bytes, const ProgressCallback& 
                                .progress = progress,
                                .replayed_up_to = replayed});
   known_up_to_ = std::max(replayed, end.durable_gsn);
-  is_settled_ = false;
+  is_consistent_ = false;
   buffer::PageWriter writer(file_);
   redo(reader, *analysis_, file_, writer,
        {.memory_bytes = memory_bytes, .workers = kWorkers, .progress = progress, .lost = &lost_});
-  is_settled_ = what_is_wrong_.empty();
+  is_consistent_ = what_is_wrong_.empty();
 }
 
 }  // namespace palimpsest::engine

@@ -36,7 +36,7 @@ class SourceLog {
   void replay(std::size_t memory_bytes, const ProgressCallback& progress);
 
   /// After that every page that is not lost is as its last change has left it.
-  [[nodiscard]] bool is_settled() const noexcept { return is_settled_; }
+  [[nodiscard]] bool is_consistent() const noexcept { return is_consistent_; }
   /// Empty: the log is whole.
   [[nodiscard]] const std::string& what_is_wrong() const noexcept { return what_is_wrong_; }
   /// Of pages up to this GSN it is known which of their changes have not been committed; 0: of
@@ -60,7 +60,7 @@ class SourceLog {
   LostPages lost_;
   std::string what_is_wrong_;
   Gsn known_up_to_{};
-  bool is_settled_;
+  bool is_consistent_;
 };
 
 }  // namespace palimpsest::engine

@@ -3,7 +3,7 @@
 //
 // Undoing them as recovery does (recovery/undo_losers.h) finds each record by a descent, for which
 // no page on the way may be damaged. Here the changes are read from the log, newest first, and
-// sorted by tree and key; whoever goes through a tree's leaves in the order of their keys takes
+// sorted by tree and key; the reader of a tree's leaves, in the order of their keys, takes
 // those of each leaf back on a copy of it. No two transactions have changed the same record, so
 // only a record's own changes have an order.
 // Memory: as ExternalSort; of the changes of one tree that are taken by themselves, all.

@@ -1,12 +1,12 @@
-// Makes the page file as short as what is in use: gives back what nobody needs, moves pages from
+// Makes the page file as short as what is in use: frees unneeded space, moves pages from
 // the end of the file to free places before it, and cuts the end off.
 //
 // A round chooses where the file should end, a little behind as many pages as are in use, and walks
 // through the inner nodes of all trees: pages behind that place get lower page ids
 // (btree/structure_moves.cc). When these moves are durable the pages that were left are free, and
-// the free end of the file goes. What others allocate meanwhile comes from the beginning of the
-// file, as far as it is free; what was taken behind the place is for the next round. A round that
-// has found no page to move walks through the leaves, too, and moves large values
+// the free end of the file goes. What transactions allocate meanwhile comes from the beginning of
+// the file, as far as it is free; what was taken behind the place is for the next round. A round
+// that has found no page to move walks through the leaves, too, and moves large values
 // (btree/value_moves.h): what is left behind the place is theirs. Rounds end when the file is short
 // enough, or when one has moved nothing.
 // Not moved: a large value that a transaction or a version has a part in, or that no free pages

@@ -36,7 +36,7 @@ void RowCursor::step(Way way, const Move& move) {
   try {
     access_.read([&] {
       move();
-      settle(way);
+      find_row(way);
       note_read(way);
     });
   } catch (...) {
@@ -68,7 +68,7 @@ void RowCursor::note_read(Way way) {
 }
 
 /// Moves to the nearest row at or beyond the position.
-void RowCursor::settle(Way way) {
+void RowCursor::find_row(Way way) {
   while (cursor_.valid()) {
     if (index_ ? read_row_of_entry() : read_row()) {
       return;

@@ -64,7 +64,7 @@ class RowCursor {
   }
   template <class Move>
   void step(Way way, const Move& move);
-  void settle(Way way);
+  void find_row(Way way);
   void note_from(ByteView lower, std::optional<ByteView> upper);
   void note_read(Way way);
   [[nodiscard]] bool read_row();

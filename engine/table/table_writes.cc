@@ -66,7 +66,7 @@ void clear_tree(const btree::WriteContext& by, btree::BTree& tree) noexcept {
   if (by.versions != nullptr) {
     purge_hinted_ghost(by, tree);
   }
-  btree::clear_dead_leaves(tree, by);
+  btree::clear_ghost_leaves(tree, by);
 }
 
 void clear_trees(const btree::WriteContext& by, const TableDefinition& definition) noexcept {

@@ -6,9 +6,9 @@
 //     ...
 //   }
 //
-// The damaged database is only read, and nobody writes to it meanwhile (locked). It may be damaged
-// anywhere: in pages of tables, in its catalog, its space map, its header, its log. What is copied,
-// and what never is, is said in docs/guarantees.md.
+// The damaged database is only read, and no process may write to it meanwhile (locked). It may be
+// damaged anywhere: in pages of tables, in its catalog, its space map, its header, its log. What is
+// copied, and what never is, is said in docs/guarantees.md.
 // Thread-safety: plain values; salvage() from any thread.
 // Failure: salvage() throws Error not_found (there is no database), log_not_found (it was last used
 //          with a log elsewhere, which SalvageOptions::log_directory does not name), locked,

@@ -34,7 +34,7 @@ struct BulkSinkOptions {
   OnDuplicate on_duplicate = OnDuplicate::error;
   bool may_sort = true;
   RowSortOptions sort{};
-  std::optional<SpaceCheckOptions> space{};  ///< nothing: nobody asks before sorting
+  std::optional<SpaceCheckOptions> space{};  ///< nothing: no check before sorting
 };
 
 class BulkSink : public RowSink {

@@ -49,8 +49,8 @@ class ByteSource {
 /// Bytes of a regular file; nothing of anything else, and of standard input.
 [[nodiscard]] std::optional<std::uint64_t> file_bytes(const std::string& path);
 
-/// Error as of ByteSource::open() if a file is not there, or nobody may know: its folder cannot be
-/// searched. Standard input is there.
+/// Error as of ByteSource::open() if a file is not there, or that cannot be known: its folder
+/// cannot be searched. Standard input is there.
 void check_is_there(const std::string& path);
 
 /// Whether a file that is opened twice says the same each time: a regular file, or a directory,

@@ -88,7 +88,7 @@ class ChunkReader {
   /// Makes the first chunk twice as long; false if it is all of its file. After look_ahead().
   bool look_further_ahead();
   /// Leaves out what stands before the position, but for a first chunk of its file, if it is not at
-  /// the beginning of that: whoever reads a header finds it. The position is the end() of a chunk
+  /// the beginning of that: a reader of headers finds it. The position is the end() of a chunk
   /// of the same files, if it is in the first one, by a reader made with the same `chunk_bytes`;
   /// before next(). Error invalid_argument if it cannot be.
   void go_on_at(const InputPosition& position);

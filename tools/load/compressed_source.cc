@@ -74,17 +74,9 @@ class CompressedInput {
   std::uint64_t used_bytes_ = 0;
 };
 
-/// Members of gzip, one after the other.
-class GzipSource : public ByteSource {
+/// Compressed texts that follow each other in a file, as gzip calls them members and bzip2 streams.
+class MemberSource : public ByteSource {
  public:
-  explicit GzipSource(std::unique_ptr<InputFile> file) : input_(std::move(file)) {
-    constexpr int kGzipOnly = MAX_WBITS + 16;
-    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) {
-      throw Error(ErrorCode::out_of_memory, "no memory to decompress");
-    }
-  }
-  ~GzipSource() override { inflateEnd(&stream_); }
-
   [[nodiscard]] bool is_compressed() const noexcept override { return true; }
   std::size_t read(std::span<char> into) override {
     std::size_t done = 0;
@@ -92,41 +84,73 @@ class GzipSource : public ByteSource {
       const std::span<char> compressed = input_.rest();
       if (compressed.empty()) {
         if (in_member_) {
-          input_.refuse("the gzip data ends too early");
+          input_.refuse(fmt::format("the {} data ends too early", format_));
         }
         break;
       }
-      begin_member();
-      done += inflate_into(into.subspan(done), compressed);
+      if (!in_member_) {
+        begin_member();
+        in_member_ = true;
+      }
+      // The libraries count in 32 bits.
+      const std::size_t room = std::min<std::size_t>(into.size() - done, std::size_t{1} << 30U);
+      const Step step = decompress(into.subspan(done, room), compressed);
+      if (step.is_damaged) {
+        input_.refuse(fmt::format("the {} data is damaged", format_), step.used);
+      }
+      in_member_ = !step.at_end;
+      input_.use(step.used);
+      done += step.made;
     }
     return done;
   }
 
+ protected:
+  struct Step {
+    std::size_t used = 0;  ///< compressed bytes
+    std::size_t made = 0;
+    bool at_end = false;  ///< of the member
+    bool is_damaged = false;
+  };
+
+  MemberSource(std::unique_ptr<InputFile> file, std::string_view format)
+      : input_(std::move(file)), format_(format) {}
+
+  virtual void begin_member() = 0;
+  virtual Step decompress(std::span<char> into, std::span<char> compressed) = 0;
+
  private:
-  void begin_member() {
-    if (!in_member_) {
-      in_member_ = inflateReset(&stream_) == Z_OK;
+  CompressedInput input_;
+  const std::string_view format_;
+  bool in_member_ = false;
+};
+
+class GzipSource final : public MemberSource {
+ public:
+  explicit GzipSource(std::unique_ptr<InputFile> file) : MemberSource(std::move(file), "gzip") {
+    constexpr int kGzipOnly = MAX_WBITS + 16;
+    if (inflateInit2(&stream_, kGzipOnly) != Z_OK) {
+      throw Error(ErrorCode::out_of_memory, "no memory to decompress");
     }
   }
-  std::size_t inflate_into(std::span<char> into, std::span<char> compressed) {
-    // zlib counts in 32 bits, and reads bytes as unsigned char.
-    const std::size_t room = std::min<std::size_t>(into.size(), std::size_t{1} << 30U);
+  ~GzipSource() override { inflateEnd(&stream_); }
+
+ private:
+  void begin_member() override { static_cast<void>(inflateReset(&stream_)); }
+  Step decompress(std::span<char> into, std::span<char> compressed) override {
+    // zlib reads bytes as unsigned char.
     stream_.next_in = static_cast<Bytef*>(static_cast<void*>(compressed.data()));
     stream_.avail_in = static_cast<uInt>(compressed.size());
     stream_.next_out = static_cast<Bytef*>(static_cast<void*>(into.data()));
-    stream_.avail_out = static_cast<uInt>(room);
+    stream_.avail_out = static_cast<uInt>(into.size());
     const int status = inflate(&stream_, Z_NO_FLUSH);
-    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
-      input_.refuse("the gzip data is damaged", compressed.size() - stream_.avail_in);
-    }
-    in_member_ = status != Z_STREAM_END;
-    input_.use(compressed.size() - stream_.avail_in);
-    return room - stream_.avail_out;
+    return {.used = compressed.size() - stream_.avail_in,
+            .made = into.size() - stream_.avail_out,
+            .at_end = status == Z_STREAM_END,
+            .is_damaged = status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR};
   }
 
-  CompressedInput input_;
   z_stream stream_{};
-  bool in_member_ = false;
 };
 
 /// Frames of zstd, one after the other.
@@ -216,60 +240,32 @@ class XzSource : public ByteSource {
   bool at_end_ = false;
 };
 
-/// Streams of bzip2, one after the other.
-class Bzip2Source : public ByteSource {
+class Bzip2Source final : public MemberSource {
  public:
-  explicit Bzip2Source(std::unique_ptr<InputFile> file) : input_(std::move(file)) {}
+  explicit Bzip2Source(std::unique_ptr<InputFile> file) : MemberSource(std::move(file), "bzip2") {}
   ~Bzip2Source() override { BZ2_bzDecompressEnd(&stream_); }
 
-  [[nodiscard]] bool is_compressed() const noexcept override { return true; }
-  std::size_t read(std::span<char> into) override {
-    std::size_t done = 0;
-    while (done < into.size()) {
-      const std::span<char> compressed = input_.rest();
-      if (compressed.empty()) {
-        if (in_stream_) {
-          input_.refuse("the bzip2 data ends too early");
-        }
-        break;
-      }
-      begin_stream();
-      done += decompress_into(into.subspan(done), compressed);
-    }
-    return done;
-  }
-
  private:
-  void begin_stream() {
-    if (in_stream_) {
-      return;
-    }
+  void begin_member() override {
     BZ2_bzDecompressEnd(&stream_);
     stream_ = bz_stream{};
     if (BZ2_bzDecompressInit(&stream_, 0, 0) != BZ_OK) {
       throw Error(ErrorCode::out_of_memory, "no memory to decompress");
     }
-    in_stream_ = true;
   }
-  std::size_t decompress_into(std::span<char> into, std::span<char> compressed) {
-    // The library counts in 32 bits.
-    const std::size_t room = std::min<std::size_t>(into.size(), std::size_t{1} << 30U);
+  Step decompress(std::span<char> into, std::span<char> compressed) override {
     stream_.next_in = compressed.data();
     stream_.avail_in = static_cast<unsigned>(compressed.size());
     stream_.next_out = into.data();
-    stream_.avail_out = static_cast<unsigned>(room);
+    stream_.avail_out = static_cast<unsigned>(into.size());
     const int status = BZ2_bzDecompress(&stream_);
-    if (status != BZ_OK && status != BZ_STREAM_END) {
-      input_.refuse("the bzip2 data is damaged", compressed.size() - stream_.avail_in);
-    }
-    in_stream_ = status != BZ_STREAM_END;
-    input_.use(compressed.size() - stream_.avail_in);
-    return room - stream_.avail_out;
+    return {.used = compressed.size() - stream_.avail_in,
+            .made = into.size() - stream_.avail_out,
+            .at_end = status == BZ_STREAM_END,
+            .is_damaged = status != BZ_OK && status != BZ_STREAM_END};
   }
 
-  CompressedInput input_;
   bz_stream stream_{};
-  bool in_stream_ = false;
 };
 
 }  // namespace

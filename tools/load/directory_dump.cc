@@ -70,14 +70,7 @@ class DirectoryDump {
     manifest_.state = state_of(options_.database);
     find_tables();
     take_over();
-    std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < std::min(options_.threads, tables_.size()); ++i) {
-      threads.emplace_back([this] { work(); });
-    }
-    work();
-    for (std::thread& thread : threads) {
-      thread.join();
-    }
+    work_together();
     if (failure_ != nullptr) {
       std::rethrow_exception(failure_);
     }
@@ -87,6 +80,19 @@ class DirectoryDump {
   }
 
  private:
+  /// With the threads that the system allows, this one at least.
+  void work_together() {
+    std::vector<std::jthread> threads;
+    const std::size_t wanted = std::min(options_.threads, tables_.size());
+    threads.reserve(wanted);
+    try {
+      while (threads.size() + 1 < wanted) {
+        threads.emplace_back([this] { work(); });
+      }
+    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): fewer do it all, too
+    }
+    work();
+  }
   void make_directory() const {
     require_apart(options_.directory.string(), options_.database.pages);
     require_apart(options_.directory.string(), options_.database.log);
@@ -147,7 +153,7 @@ class DirectoryDump {
     }
   }
 
-  /// Nobody writes: each thread's snapshot is the same.
+  /// The database is open to be read, so each thread's snapshot is the same.
   void dump(const std::string& name) {
     const Table table = database_.table(name);
     const Transaction snapshot =

@@ -97,7 +97,7 @@ class FaultReport {
   void tell_of(const Fault& fault);
 
   FaultReportOptions options_;
-  std::vector<Rejected> rejected_{};  ///< empty: nobody wants them
+  std::vector<Rejected> rejected_{};  ///< empty: not wanted
   File reject_log_;
   std::uint64_t count_ = 0;
   std::array<std::uint64_t, kFaultKinds.size()> by_kind_{};

@@ -8,7 +8,7 @@
 
 namespace palimpsest::load {
 
-/// Thrown by whoever finds that the process was asked to stop.
+/// Thrown by code that finds that the process was asked to stop.
 class Interrupted : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }

@@ -360,7 +360,7 @@ class Load : public RowOutcomes {
   }
 
   /// Whatever goes wrong after it, the rows are there. One that fails leaves the table as it was,
-  /// unless the database fails with it: then nobody knows.
+  /// unless the database fails with it: then that is unknown.
   void commit(RowSink& sink) {
     counters_.phase = Phase::commit;
     try {

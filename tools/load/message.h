@@ -1,5 +1,5 @@
 // What is said to the user on standard error. A command's work is not undone, nor its end another
-// one, because nobody could be told: that is ignored.
+// one, because there is no place to report it: that is ignored.
 #pragma once
 
 #include <cstdio>

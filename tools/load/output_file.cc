@@ -29,10 +29,10 @@ std::optional<struct stat> status_of(const fs::path& path) {
   return ::stat(path.c_str(), &status) == 0 ? std::optional(status) : std::nullopt;
 }
 
-/// As the file whose place it takes; who may not give files away keeps them.
+/// As the file whose place it takes; a user without the right to give files away keeps them.
 bool take_after(int descriptor, const struct stat& old) {
   const bool has_owner = ::fchown(descriptor, old.st_uid, old.st_gid) == 0;
-  // Rights of an owner or a group are not handed to others.
+  // Rights of an owner or a group are not handed to another one.
   const mode_t mode = old.st_mode & (has_owner ? kPermissions : kNewFileMode);
   return ::fchmod(descriptor, mode) == 0;
 }

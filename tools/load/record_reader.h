@@ -2,8 +2,8 @@
 //
 // A quote opens a field only where the field begins; anywhere else it is a fault of the record and
 // opens nothing. So where a record ends depends on nothing but the bytes before it, in whatever
-// pieces the text is read: whoever cuts a file into chunks and whoever takes them apart agree, also
-// about records that are wrong.
+// pieces the text is read: the code that cuts a file into chunks and the code that parses them
+// agree, also about records that are wrong.
 // Invariants: (1) records and skipped lines cover the text without gaps, in order
 //             (2) what follows a record does not depend on its faults
 // Thread-safety: belongs to one thread. Failure: none; what is wrong with a record is in it.

@@ -1,4 +1,4 @@
-// Makes rows of the values of their columns, as whoever takes them stores them: beside each other,
+// Makes rows of the values of their columns, as their receiver stores them: beside each other,
 // by the threads that parse.
 //
 // Thread-safety: belongs to one thread at a time. Failure: Error invalid_argument for values that
@@ -32,7 +32,7 @@ class RowCoder {
   RowCoder() = default;
 };
 
-/// One for each thread that parses; null: nobody wants the rows.
+/// One for each thread that parses; null: the rows are not wanted.
 using RowCoders = std::function<std::unique_ptr<RowCoder>()>;
 
 }  // namespace palimpsest::load

@@ -28,7 +28,7 @@ RowNumbers::RowNumbers(const TableSchema& table, const std::string& column, std:
 
 void RowNumbers::number(std::string& rows, const BatchRecord& record) {
   if (record.key_bytes == 0) {
-    return;  // nobody wants its bytes
+    return;  // its bytes are not wanted
   }
   key_.clear();
   writer_->begin(key_);

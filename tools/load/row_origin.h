@@ -15,7 +15,7 @@ struct RowOrigin {
   std::uint64_t file = 0;     ///< its number, from 0
   std::uint64_t line = 0;     ///< of its record's first byte, from 1
   std::uint64_t byte = 0;     ///< of that byte, from the file's beginning, from 0
-  std::string_view record{};  ///< as it stands in the file; empty if nobody wants it
+  std::string_view record{};  ///< as it stands in the file; empty if not wanted
 
   /// As bytes, put behind those that are there.
   void encode(std::string& into) const;

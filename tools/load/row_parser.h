@@ -1,8 +1,8 @@
 // Chunks of a file become rows, as a RowCoder makes them, and what is wrong with the records that
 // are none.
 //
-// The order of the input is kept, so that whoever puts rows into the table can tell of each where
-// it came from.
+// The order of the input is kept, so that the sink that puts rows into the table can tell of each
+// where it came from.
 // Failure: what the coder throws; faults are in the batch. Thread-safety: a parser belongs to one
 // thread at a time.
 #pragma once

@@ -4,7 +4,7 @@
 // input that they came from. It is asked again whenever the sorted rows have doubled, and when all
 // are there. The table counts as well, with no more than what it is certain to grow by: its rows,
 // without its indexes, as far as they could not take pages that are free. Of input whose size
-// nobody knows (a pipe), only what has come counts.
+// that is not known (a pipe), only what has come counts.
 // Thread-safety: belongs to one thread. Failure: Error no_space.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace palimpsest::load {
 
 struct SpaceCheckOptions {
   std::filesystem::path directory{};  ///< the database's
-  /// Of the whole input, decompressed, as far as can be told by now; nothing: nobody knows.
+  /// Of the whole input, decompressed, as far as can be told by now; nothing: not known.
   std::function<std::optional<std::uint64_t>()> input_bytes{};
   bool adds_all = true;          ///< false: rows may be skipped, or replace others
   std::uint64_t data_bytes = 0;  ///< of the page file before the load

@@ -1,8 +1,8 @@
-// Finds the few bytes of a text that matter to whoever takes it apart, a few kilobytes at a time.
+// Finds the few bytes of a text that matter to a parser, a few kilobytes at a time.
 //
 // Comparisons of whole words give a mask of 64 bytes; the places of its bits are written to a list,
-// eight at a time, so that a processor guesses seldom how many there are. Whoever walks the list
-// never looks at the bytes in between, one by one.
+// eight at a time, so that a processor guesses seldom how many there are. A parser walks the list
+// and never looks at the bytes in between, one by one.
 // Thread-safety: belongs to one thread.
 #pragma once
 

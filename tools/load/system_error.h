@@ -1,4 +1,4 @@
-// What the system's errors about files that the caller has named are to him.
+// What the system's errors about files that the caller named mean to the caller.
 #pragma once
 
 #include <fmt/format.h>

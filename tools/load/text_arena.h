@@ -13,7 +13,7 @@ namespace palimpsest::load {
 
 class TextArena {
  public:
-  /// Bytes that nobody else gets before clear().
+  /// Bytes that no other call gets before clear().
   [[nodiscard]] std::span<char> take(std::size_t bytes) {
     if (bytes > left_) {
       left_ = block_bytes_ = std::max(bytes, kBlockBytes);

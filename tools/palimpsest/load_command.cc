@@ -180,8 +180,8 @@ void show(const std::string& summary) {
   }
 }
 
-/// Of bad records that nobody has been told of, at the end of what is said of them. Others may have
-/// been met by a load that this one goes on with.
+/// Where the first bad record is that was not reported. A load that this one continues may have met
+/// more.
 std::string first_of(const load::LoadResult& result) {
   if (result.first_unshown.empty()) {
     return "";

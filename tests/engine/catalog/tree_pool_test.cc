@@ -222,6 +222,7 @@ TEST_F(TreeStoreTest, ATreeThatIsDamagedIsNotTriedForEver) {
   open(kLarge);
   ASSERT_TRUE(make(0));
   const PageId root = only_table()->rows->root_page();
+  const TreeId tree = only_table()->rows->id();
   database_->close();
   damage(root);
   open(kLarge);
@@ -232,12 +233,14 @@ TEST_F(TreeStoreTest, ATreeThatIsDamagedIsNotTriedForEver) {
   store().start();
   EXPECT_TRUE(eventually([&] { return store().waiting() == 0; }));
   store().stop();
+  EXPECT_FALSE(store().is_given_out(tree)) << "no bulk waits for it any more";
   const std::size_t before = trees();
   EXPECT_TRUE(make(0));
   EXPECT_EQ(trees(), before + 1);
   database_->close();
   open(kLarge);  // it stays closed
   EXPECT_EQ(store().waiting(), 0U);
+  EXPECT_FALSE(store().is_given_out(tree));
 }
 
 TEST_F(TreeStoreTest, ATreeThatAWriterHoldsDoesNotKeepOthersWaiting) {

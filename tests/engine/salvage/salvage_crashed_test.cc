@@ -44,7 +44,7 @@ std::string body_of(std::int64_t id, std::int64_t version) {
                      std::string(bytes, static_cast<char>('a' + version % 26)));
 }
 
-/// The version that a row of "t" is; nothing if nobody has written it.
+/// The version that a row of "t" is; nothing if no transaction has written it.
 std::optional<std::int64_t> version_in(const std::string& row) {
   std::int64_t id = 0;
   std::int64_t version = 0;

@@ -34,7 +34,8 @@ class SalvagePages : public ::testing::Test {
     const auto found = pages_.find(page);
     return found == pages_.end() ? OnPage{} : found->second;
   }
-  /// With this page damaged. A leaf without rows is missing, too: nobody can tell that it had none.
+  /// With this page damaged. A leaf without rows is missing, too: it cannot be known that it had
+  /// none.
   void expect_all_but(std::uint64_t page) const {
     const std::string what = fmt::format("page {}", page);
     const Salvaged found = salvaged(path());

@@ -286,7 +286,7 @@ TEST_F(CompactionTest, LargeValuesThatChangeMeanwhileStay) {
   EXPECT_LE(report.bytes_after, report.bytes_in_use / 10 * 11);
   EXPECT_EQ(content_of(tree("kept")), content);
   EXPECT_TRUE(sound(*database_));
-  reopen();  // what was taken by nobody is free then
+  reopen();  // pages that no record names are free then
   constexpr std::uint64_t kSlackBytes = 100'000;
   EXPECT_GT(database_->compact({}).bytes_in_use + kSlackBytes, report.bytes_in_use);
 }
