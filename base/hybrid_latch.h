@@ -170,13 +170,13 @@ class PALIMPSEST_CAPABILITY("hybrid latch") HybridLatch {
 
   /// For the exclusive holder: the version that optimistic() returns after unlock_exclusive().
   [[nodiscard]] std::uint64_t version_after_unlock() const noexcept {
-    PALIMPSEST_DEBUG_CHECK(is_exclusive(), "version_after_unlock without exclusive");
+    PALIMPSEST_DEBUG_CHECK(is_exclusive(), "version_after_unlock needs the exclusive latch");
     return (word_.load(std::memory_order_relaxed) & kVersionMask) + kVersionStep;
   }
 
   /// For the exclusive holder: whether the version is still the one remembered.
   [[nodiscard]] bool exclusive_at(std::uint64_t version) const noexcept {
-    PALIMPSEST_DEBUG_CHECK(is_exclusive(), "exclusive_at without exclusive");
+    PALIMPSEST_DEBUG_CHECK(is_exclusive(), "exclusive_at needs the exclusive latch");
     return (word_.load(std::memory_order_relaxed) & kVersionMask) == version;
   }
 

@@ -152,14 +152,15 @@ void SlabMemory::deallocate(void* object, std::size_t size_bytes) noexcept {
   Block& block = block_of(object);
   Stripe& stripe = stripes_[block.stripe];
   const BriefHold latch(stripe.latch);
-  PALIMPSEST_DEBUG_CHECK(block.size == size_for(size_bytes), "an object has the size it had");
+  PALIMPSEST_DEBUG_CHECK(block.size == size_for(size_bytes),
+                         "an object is given back with the size that it was allocated with");
   if (!has_room(block)) {
     enlist(stripe, block);
   }
   const std::size_t number = number_of(block, object);
   const auto word = static_cast<std::uint8_t>(number / kBits);
   const std::uint64_t bit = std::uint64_t{1} << number % kBits;
-  PALIMPSEST_DEBUG_CHECK((block.free[word] & bit) == 0, "an object is given back once");
+  PALIMPSEST_DEBUG_CHECK((block.free[word] & bit) == 0, "an object is given back only once");
   block.free[word] |= bit;
   block.first = std::min(block.first, word);
   --block.used;

@@ -66,11 +66,12 @@ bool keep(std::byte* block) noexcept {
 }
 
 [[noreturn]] void refuse_without_memory() {
-  throw Error(ErrorCode::out_of_memory,
-              fmt::format("no memory for what a call needs beside its stack, {} blocks of {} KiB: "
-                          "{}",
-                          ThreadBlock::kReserved, ThreadBlock::kBytes >> 10,
-                          std::generic_category().message(errno)));
+  throw Error(
+      ErrorCode::out_of_memory,
+      fmt::format(
+          "no memory for the blocks that a call needs beside its stack, {} blocks of {} KiB: {}",
+          ThreadBlock::kReserved, ThreadBlock::kBytes >> 10,
+          std::generic_category().message(errno)));
 }
 
 }  // namespace
@@ -82,9 +83,9 @@ void ThreadBlock::take() noexcept {
     return;
   }
   PALIMPSEST_DEBUG_CHECK(!mine.has_reserved || mine.is_ending,
-                         "a call holds no more blocks than are reserved for it");
+                         "a call uses no more blocks than were reserved for it");
   memory_ = map_block();
-  check(memory_ != nullptr, "there is memory for a block that was not reserved");
+  check(memory_ != nullptr, "the system has memory for a block that was not reserved");
 }
 
 void ThreadBlock::give_back() noexcept {

@@ -42,7 +42,7 @@ Gsn WorkerSlots::newest_gsn() const noexcept {
 
 void WorkerSlots::release(SlotId slot) noexcept {
   std::atomic<bool>& claimed = slots_[raw(slot)].claimed_;
-  check(claimed.load(std::memory_order_relaxed), "a slot that is given back was claimed");
+  check(claimed.load(std::memory_order_relaxed), "only a claimed slot can be given back");
   claimed.store(false, std::memory_order_release);
 }
 

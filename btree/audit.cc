@@ -182,7 +182,7 @@ void TreeAuditor::visit(std::uint32_t level, const Expected& expected) {
 /// Marks the page as used by the tree; false if it cannot be.
 bool TreeAuditor::claim(PageId page, std::string_view what) {
   if (!pool_.file().contains(page)) {
-    find(page, "used by a {}, but beyond the file", what);
+    find(page, "used by a {}, but beyond the end of the file", what);
     return false;
   }
   if (pool_.space().is_map_page(page)) {
@@ -193,7 +193,7 @@ bool TreeAuditor::claim(PageId page, std::string_view what) {
     find(page, "used by a {}, but free in the space map", what);
   }
   if (!reached_.add(page)) {
-    find(page, "used by a {}, but reached before", what);
+    find(page, "used by a {}, but already reached through another page", what);
     return false;
   }
   return true;
@@ -229,7 +229,7 @@ void TreeAuditor::judge_frame(const Frame& frame, const Expected& expected) {
   const buffer::PageType type =
       buffer::header_of(pool_.frames().page_bytes(pool_.index_of(frame))).type;
   if (frame.type.load(std::memory_order_relaxed) != type) {
-    find(expected.page, "its frame says another type than {}", name_of(type));
+    find(expected.page, "its frame has another type than {}", name_of(type));
   }
   if (expected.parent == kNoPage) {
     const buffer::RootPlace& place = tree_.descent().root().place();
@@ -266,7 +266,8 @@ void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
   for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
     const std::uint16_t marks = leaf.flags(slot) & kMarks;
     if (marks == kMarks || (marks != 0 && (leaf.flags(slot) & kHasEntry) == 0)) {
-      find(id, "slot {} has the marks {:#x}: one, beside kHasEntry, is right", slot, marks);
+      find(id, "slot {} has the marks {:#x}: at most one is allowed, and only with kHasEntry", slot,
+           marks);
     }
   }
   if (table == nullptr) {
@@ -277,7 +278,7 @@ void TreeAuditor::judge_entries(const SharedPage& page, PageId id) {
     reserved_bytes += entry.reserved_bytes();
     const SearchResult at = leaf.find(entry.key());
     if (at.found && (leaf.flags(at.slot) & kHasEntry) == 0) {
-      find(id, "slot {} is not marked, its mapping table has an entry for it", at.slot);
+      find(id, "slot {} is not marked, but its mapping table has an entry for it", at.slot);
     }
     if (entry.tree() != tree_.id() || !leaf.covers(entry.key())) {
       find(id, "an entry for \"{}\" of tree {} is in its mapping table", printable(entry.key()),
@@ -433,9 +434,9 @@ Findings audit_space(const buffer::PageFile& file, const buffer::SpaceMap& space
       ++last;
     }
     if (kind != Kind::fine) {
-      findings.add(fmt::format("pages {} to {}: {}", first, last,
-                               kind == Kind::lost ? "in use, and nothing reaches them"
-                                                  : "free, and yet something uses them"));
+      findings.add(fmt::format(
+          "pages {} to {}: {}", first, last,
+          kind == Kind::lost ? "in use, but no tree reaches them" : "free, but a tree uses them"));
     }
     first = last + 1;
   }

@@ -34,9 +34,10 @@ constexpr std::uint32_t kPurgeEvery = 8;
 constexpr std::uint32_t kPurgesOfLeaf = 4;  ///< at least, while all its records are removed
 
 [[noreturn]] void refuse_undo_creation(TreeId id) {
-  throw Error(ErrorCode::corruption,
-              fmt::format("the making of tree {} cannot be undone: it has records, or another root",
-                          raw(id)));
+  throw Error(
+      ErrorCode::corruption,
+      fmt::format("the creation of tree {} cannot be undone: it has records, or another root",
+                  raw(id)));
 }
 
 /// After how many more ghosts those of a leaf are purged. Larger for a leaf where an old reader has

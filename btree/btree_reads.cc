@@ -121,7 +121,7 @@ bool BTree::visit_at(const KeyPlace& place, [[maybe_unused]] ByteView key,
   }
   PALIMPSEST_DEBUG_CHECK(look.read_view == nullptr || (flags & kHasEntry) == 0 ||
                              !has_changed_since(page.frame(), key, *look.read_view),
-                         "who has a snapshot sees what is stable for it");
+                         "a read view sees the newest state of records that are stable for it");
   if ((flags & kGhost) == 0) [[likely]] {
     show(leaf.value(place.at.slot));
   }

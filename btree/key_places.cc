@@ -255,7 +255,7 @@ void Search::load_absent() const {
 void find_places(const Descent& descent, std::span<const ByteView> keys, std::span<KeyPlace> places,
                  Purpose purpose) {
   PALIMPSEST_DEBUG_CHECK(keys.size() <= kKeysTogether && places.size() >= keys.size(),
-                         "so many keys are looked for together");
+                         "no more keys are looked up together than there are places");
   Search search(descent, keys, places, purpose);
   search.guess_parents();
   search.find_edges();

@@ -303,7 +303,7 @@ void merge_tables(const ExclusivePage& left, const ExclusivePage& right) noexcep
 void move_table(const ExclusivePage& from, const ExclusivePage& to) noexcept {
   MappingTable* table = table_of(from.frame());
   PALIMPSEST_DEBUG_CHECK(table == nullptr || table_of(to.frame()) == nullptr,
-                         "a page has one table");
+                         "a page has only one mapping table");
   if (table != nullptr) {
     set_table(from, nullptr);
     set_table(to, table);

@@ -157,7 +157,8 @@ void RecordChange::keep_update(const RecordState& before, const LoggedUpdate& ch
          [&](MutableBytes into) { change.put_before_runs(into); });
     return;
   }
-  PALIMPSEST_DEBUG_CHECK(change.is_of_whole(), "what is kept whole is known whole");
+  PALIMPSEST_DEBUG_CHECK(change.is_of_whole(),
+                         "the before-image that is kept whole is known whole");
   keep(VersionKind::replaced, before.flags, before.value.size(), [&](MutableBytes into) {
     std::memcpy(into.data(), before.value.data(), before.value.size());
   });
@@ -204,7 +205,7 @@ void RecordChange::claim_ghost() {
 
 void RecordChange::claim_for_undo() {
   const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer);
-  check(claim.result != Claim::Result::conflict, "a record that nobody has is claimed");
+  check(claim.result != Claim::Result::conflict, "an unclaimed record can be claimed");
   claims_first_ = claim.result == Claim::Result::claimed;
   entry_ = claim.entry;
 }
@@ -234,7 +235,7 @@ bool RecordChange::insert(const RecordState& value) {
   const auto flags =
       static_cast<std::uint16_t>(value.flags | (entry() == nullptr ? kPlainRecord : kHasEntry));
   const bool fits = LeafNode(leaf_.modify(), page_size_).insert(at_.slot, key_, value.value, flags);
-  check(fits, "a record that can be inserted fits");
+  check(fits, "an inserted record fits its leaf");
   return true;
 }
 
@@ -255,13 +256,14 @@ bool RecordChange::replace(const RecordState& value) {
   entries_.reserve_for_replace(at_.slot, entry(), value.value.size());
   LeafNode node(leaf_.modify(), page_size_);
   const bool fits = node.replace_value(at_.slot, value.value);
-  check(fits, "a value that can be replaced fits");
+  check(fits, "a replaced value fits its leaf");
   node.set_flags(at_.slot,
                  static_cast<std::uint16_t>(value.flags | (node.flags(at_.slot) & kInMemoryOnly)));
   return true;
 }
 
-static_assert(versioning::kValueHasPages == kLargeValue, "versions know whose pages they keep");
+static_assert(versioning::kValueHasPages == kLargeValue,
+              "versions with large values know the tree of their pages");
 
 void RecordChange::make_ghost() {
   by_.note_removal();
@@ -287,7 +289,7 @@ void RecordChange::erase_in_bulk() {
   ValueBuffer value;
   value.assign_clamped(deleted.value);
   const bool fits = replace({value.view(), deleted.flags});
-  check(fits, "a record with its shadow leaves room for either");
+  check(fits, "a record with a virtual version leaves room for both resolutions");
 }
 
 /// Sets and logs other flags.
@@ -317,7 +319,8 @@ void RecordChange::keep_before_image(versioning::BulkEpochs::Late& versions) {
 }
 
 void RecordChange::take_out() {
-  PALIMPSEST_DEBUG_CHECK(!by_.can_be_undone(), "what can be undone is not taken out");
+  PALIMPSEST_DEBUG_CHECK(!by_.can_be_undone(),
+                         "only a change that cannot be undone removes its record");
   give_up(large_only_in(state(), {}));
   entries_.give_up_reserved(entry());
   LeafNode(leaf_.modify(), page_size_).remove(at_.slot);

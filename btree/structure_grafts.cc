@@ -180,7 +180,7 @@ void Structure::hang(const WriteContext& by, ExclusivePage& parent, ExclusivePag
   for (const FreshLeaf& leaf : leaves) {
     above.set_swip(above.count(), Swip::of_page(leaf.page).word());
     const bool fits = above.insert(above.count(), leaf.upper, last_swip);
-    check(fits, "the parent has room for what is hung below it");
+    check(fits, "the parent has room for each grafted child");
   }
   LeafNode(last.modify(), descent_.page_size())
       .init(page_id_of(last), tree_, leaves.back().upper, std::nullopt);

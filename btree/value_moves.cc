@@ -151,7 +151,7 @@ bool exchange(const BTree& tree, const WriteContext& by, Copy& copy) {
   const Gsn gsn = log_exchange(by, leaf, space, change, copy);
   entries.reserve_for_replace(at.slot, entry, after.view().size());
   const bool fits = LeafNode(leaf.modify(), page_size).replace_value(at.slot, after.view());
-  check(fits, "a descriptor that can be replaced fits");
+  check(fits, "a replaced descriptor fits its leaf");
   entries.finish();
   leaf.release();
   copy.keep();

@@ -53,7 +53,7 @@ namespace palimpsest::btree {
   const versioning::MappingTable* const table = read_view == nullptr ? nullptr : table_of(frame);
   if (table == nullptr || is_stable(frame, *read_view)) {
     PALIMPSEST_DEBUG_CHECK(table == nullptr || !any_changed_since(*table, *read_view),
-                           "who has a snapshot sees what is stable for it");
+                           "a read view sees the newest state of records that are stable for it");
     return true;
   }
   return table->is_quiet_at(read_view->snapshot);
@@ -69,7 +69,7 @@ namespace palimpsest::btree {
   }
   if (is_stable(frame, read_view)) {
     PALIMPSEST_DEBUG_CHECK(!has_changed_since(*table, key, read_view),
-                           "who has a snapshot sees what is stable for it");
+                           "a read view sees the newest state of records that are stable for it");
     return nullptr;
   }
   const versioning::Entry* const entry = table->find(key);

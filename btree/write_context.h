@@ -210,7 +210,7 @@ inline void set_gsn_of_freed(buffer::ExclusivePage& page, Gsn gsn) noexcept {
 /// Stamps a dirty page after its record was appended: page_age.h (1).
 inline void set_gsn(buffer::ExclusivePage& page, Gsn gsn) noexcept {
   PALIMPSEST_DEBUG_CHECK(page.frame().has(buffer::FrameFlag::dirty),
-                         "a page is marked dirty before a record of its change is appended");
+                         "a page is marked dirty before the record of its change is appended");
   set_gsn_of_freed(page, gsn);
 }
 

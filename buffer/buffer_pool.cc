@@ -98,8 +98,8 @@ BufferPool::BufferPool(PageFile& file, PageWriter& writer, SpaceMap& space, cons
 RootPlace BufferPool::place_root(PageId root, TreeId tree) {
   if (roots_.taken() >= roots_.most()) {
     throw Error(ErrorCode::out_of_memory,
-                fmt::format("{}: the memory configured has room for {} trees, of tables and of "
-                            "indexes: more memory is needed",
+                fmt::format("{}: the configured memory has room for {} trees (tables and indexes): "
+                            "raise Options::memory_bytes",
                             file_.name(), roots_.most()));
   }
   FrameSearch search;
@@ -282,13 +282,13 @@ PageReservation::~PageReservation() {
 
 ExclusivePage BufferPool::format(PageReservation& reservation, PageType type,
                                  FrameIndex parent) noexcept PALIMPSEST_NO_ANALYSIS {
-  check(reservation.count() > 0, "a new page is covered by its reservation");
+  check(reservation.count() > 0, "a reservation covers each new page");
   const FrameIndex index = reservation.frames_.back();
   reservation.frames_.pop_back();
   Frame& frame = frames_[index];
   frame.latch.lock_exclusive();  // only threads that look for the frame's former page hold it
   PALIMPSEST_DEBUG_CHECK(frame.attached.load(std::memory_order_relaxed) == nullptr,
-                         "nothing hangs off a page that is new");
+                         "nothing hangs off a new page");
   frame.page_id.store(reservation.pages_.back(), std::memory_order_relaxed);
   reservation.pages_.pop_back();
   frame.type.store(type, std::memory_order_relaxed);
@@ -328,7 +328,7 @@ void BufferPool::adopt_children(const ExclusivePage& parent) noexcept {
 
 void BufferPool::rename(ExclusivePage& page, PageId to) noexcept {
   PALIMPSEST_DEBUG_CHECK(!page.frame().has(FrameFlag::writing | FrameFlag::doomed),
-                         "nothing is written to a page that is given up");
+                         "nothing is written to a page after its release");
   std::memcpy(page.modify() + offsetof(PageHeader, page_id), &to, sizeof to);
   page.frame().page_id.store(to, std::memory_order_relaxed);
 }

@@ -37,7 +37,7 @@ void validate_geometry(const FileHeader& header, std::string_view file) {
                                     header.page_size_bytes, kPageSizeMin, kPageSizeMax));
   }
   if (header.ring_offset_bytes != kHeaderAreaBytes) {
-    throw_damaged(file, fmt::format("the double-write ring is said to begin at {}, not {}",
+    throw_damaged(file, fmt::format("the double-write ring begins at {}, not at {}",
                                     header.ring_offset_bytes, kHeaderAreaBytes));
   }
   if (header.ring_batches < kRingBatchesMin || header.ring_batches > kRingBatchesMax ||
@@ -56,11 +56,10 @@ void validate_sizes(const FileHeader& header, std::uint64_t file_size_bytes,
                                     header.page_count, header.first_page()));
   }
   if (header.page_count > file_size_bytes / header.page_size_bytes) {
-    throw Error(
-        ErrorCode::corruption,
-        fmt::format("page file \"{}\" is truncated: the header tells of {} pages of {} bytes, "
-                    "the file has {} bytes",
-                    file, header.page_count, header.page_size_bytes, file_size_bytes));
+    throw Error(ErrorCode::corruption,
+                fmt::format("page file \"{}\" is truncated: its header counts {} pages of {} "
+                            "bytes, the file has {} bytes",
+                            file, header.page_count, header.page_size_bytes, file_size_bytes));
   }
   if (header.catalog_root != kNoPage && (raw(header.catalog_root) < header.first_page() ||
                                          raw(header.catalog_root) >= header.page_count)) {
@@ -137,7 +136,7 @@ FoundHeader find_file_header(ConstBytes blocks, std::string_view file) {
     return {*newest, next_copy};
   }
   if (!damage.empty()) {
-    throw_damaged(file, fmt::format("no copy is whole{}", damage));
+    throw_damaged(file, fmt::format("neither copy is whole{}", damage));
   }
   throw Error(ErrorCode::not_a_database,
               fmt::format("page file \"{}\" {}", file,

@@ -30,7 +30,7 @@ OrphanRegistry::~OrphanRegistry() {
 
 bool OrphanRegistry::detach(Frame& frame, MutableBytes page) noexcept {
   Attached* attached = frame.attached.load(std::memory_order_relaxed);
-  check(attachment_ != nullptr, "a pool whose pages have something attached knows what it is");
+  check(attachment_ != nullptr, "a pool whose pages have attachments has a PageAttachment");
   Hanging hanging{.what = attached, .page = page};
   if (!attachment_->prepare_detach(hanging)) {
     return false;

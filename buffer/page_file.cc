@@ -124,7 +124,7 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
   constexpr std::size_t kBlocksBytes = kHeaderCopies * kHeaderBlockBytes;
   if (size_bytes < kBlocksBytes) {
     throw Error(ErrorCode::not_a_database,
-                fmt::format("page file \"{}\" is no page file: it has {} bytes, less than the "
+                fmt::format("page file \"{}\" is not a page file: it has {} bytes, less than the "
                             "{} bytes of a header",
                             name, size_bytes, kBlocksBytes));
   }
@@ -255,13 +255,12 @@ void PageFile::fail(std::string_view reason) noexcept {
 void PageFile::require_writable() const {
   if (read_only_) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("page file \"{}\" was opened for reading only", name()));
+                fmt::format("page file \"{}\" is open read-only", name()));
   }
   if (failed()) {
-    throw Error(ErrorCode::failed,
-                fmt::format("page file \"{}\" failed earlier ({}); it can be read, and must be "
-                            "reopened to be written",
-                            name(), failure_.reason()));
+    throw Error(ErrorCode::failed, fmt::format("page file \"{}\" failed earlier ({}); it can be "
+                                               "read, but must be reopened before it is written",
+                                               name(), failure_.reason()));
   }
 }
 
@@ -367,8 +366,7 @@ void PageFile::shrink(std::uint64_t page_count) {
     if (raw(header_.catalog_root) >= page_count) {
       throw Error(
           ErrorCode::corruption,
-          fmt::format("page file \"{}\": the space map holds page {} for free, which is the "
-                      "catalog's root",
+          fmt::format("page file \"{}\": the space map marks page {}, the catalog's root, as free",
                       name(), raw(header_.catalog_root)));
     }
     FileHeader next = header_;

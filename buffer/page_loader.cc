@@ -214,7 +214,7 @@ void PageLoader::verify(FrameIndex frame, PageId page) {
   const PageKind* kind = kinds_.of(type);
   std::optional<std::string> reason;
   if (kind == nullptr) {
-    reason = fmt::format("page type {} cannot be part of a tree", static_cast<unsigned>(type));
+    reason = fmt::format("a page of type {} cannot be part of a tree", static_cast<unsigned>(type));
   } else {
     reason = kind->validate(bytes);
   }

@@ -229,7 +229,7 @@ void PageWriter::Batch::require_each_once() const {
 }
 
 void PageWriter::Batch::write() {
-  check(!ended_, "a batch is written once");
+  check(!ended_, "a batch is written only once");
   ended_ = true;
   if (pages_.empty()) {
     return;

@@ -48,11 +48,11 @@ void RootPlacesKind::visit_swips(ConstBytes page, FunctionRef<void(std::uint32_t
 }
 
 std::optional<std::string> RootPlacesKind::validate_root(ConstBytes, TreeId) const {
-  return "a page of places is no root";
+  return "a page of root places is not a root";
 }
 
 std::optional<std::string> RootPlacesKind::validate(ConstBytes) const {
-  return "a page of places is never on disk";
+  return "a page of root places is never on disk";
 }
 
 std::optional<std::string> RootPlacesKind::validate_child(ConstBytes parent,

@@ -130,7 +130,7 @@ const PageBitmap& SpaceMap::written_bits() const noexcept {
 // With a log
 
 void SpaceMap::recover(std::span<const RecoveredRun> runs) {
-  check(logged() == nullptr, "recovery comes before the log goes on");
+  check(logged() == nullptr, "recovery ends before the log is appended to");
   const std::lock_guard guard(structure_mutex_);
   std::uint64_t end_min = 0;
   for (const RecoveredRun& recovered : runs) {
@@ -168,7 +168,7 @@ void SpaceMap::judge(const RecoveredRun& recovered) const {
   const std::uint64_t end_max = kFileBytesMax / file_.page_size_bytes();
   if (raw(run.first) < first_page_ || raw(run.first) >= end_max || run.pages == 0 ||
       run.pages > end_max - raw(run.first)) {
-    refuse("no file has them");
+    refuse("no file has these pages");
   }
   const BitRange bits = bits_of(run);
   if (bits.first % stretch_pages_ == 0 ||
@@ -188,7 +188,7 @@ Gsn SpaceMap::newest_gsn() const noexcept {
 
 void SpaceMap::log_with(wal::Log& log) {
   const std::lock_guard guard(structure_mutex_);
-  check(logged() == nullptr, "a map has one log");
+  check(logged() == nullptr, "a space map has one log");
   owned_logged_ = std::make_unique<Logged>(log, stretch_pages_);
   PageBitmap& bits = owned_logged_->bits;
   for (std::uint64_t stretch = 0; stretch < claims_.stretches(); ++stretch) {
@@ -229,8 +229,8 @@ void SpaceMap::Change::say(PageRun run, Gsn gsn, bool in_use) noexcept {
   const BitRange range = map_->bits_of(run);
   PALIMPSEST_SYNC_POINT("buffer.space.appended");
   if (!(in_use ? bits.try_claim(range) : bits.release(range))) {
-    map_->file_.fail(in_use ? "the log took a page that is in use"
-                            : "the log gave back a page that is free");
+    map_->file_.fail(in_use ? "the log allocated a page that is in use"
+                            : "the log freed a page that is free");
   }
   bits.raise_stamp(range.first / map_->stretch_pages_, raw(gsn));
 }
@@ -318,17 +318,17 @@ void SpaceMap::free(PageRun run) noexcept {
   require_own_pages(run);
   if (!claims_.release(bits_of(run))) {
     // The map on disk was wrong: do not build on anything else it says.
-    file_.fail("a page was given back that the space map calls free");
+    file_.fail("a page was freed that the space map marks as free");
   }
 }
 
 void SpaceMap::require_own_pages(PageRun run) const noexcept {
   const BitRange bits = bits_of(run);
   check(file_.contains(run.first) && run.pages != 0 && bits.end <= bit_count(),
-        "pages taken and given back are pages of the file");
+        "pages that are allocated and freed are pages of the file");
   check(bits.first % stretch_pages_ != 0 &&
             bits.first / stretch_pages_ == (bits.end - 1) / stretch_pages_,
-        "map pages are never taken or given back");
+        "map pages are never allocated or freed");
 }
 
 std::vector<PageRun> SpaceMap::allocate_extent(std::uint32_t pages, std::uint32_t max_runs,

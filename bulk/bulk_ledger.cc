@@ -179,7 +179,7 @@ void BulkLedger::store(const txn::Transaction& inside, BulkEpoch epoch,
 
 bool BulkLedger::commit_within(const btree::WriteContext& by, BulkEpoch epoch) {
   const btree::WriteOutcome removed = trees_.find(kBulksTree)->remove(by, key_of(epoch));
-  check(removed.conflict || removed.existed, "a bulk that runs has an entry");
+  check(removed.conflict || removed.existed, "a running bulk has an entry in the ledger");
   return !removed.conflict;
 }
 

@@ -105,10 +105,11 @@ void BulkSweep::require_undone(TreeId tree) const {
     }
   }
   if (held >= kHeldMax) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("{}: {} bulks that were rolled back cannot be undone here, so no other "
-                            "begins; copy what can be read, and drop the table or index: {}",
-                            owners_ == nullptr ? "a tree" : owners_->owner_of(tree), held, why));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("{}: {} bulks that were rolled back cannot be undone here, so no further bulk "
+                    "can begin; copy the readable rows, then drop the table or index: {}",
+                    owners_ == nullptr ? "a tree" : owners_->owner_of(tree), held, why));
   }
 }
 
@@ -274,11 +275,10 @@ void BulkSweep::tell(const BulkLedger::Left& left) const {
   }
   options_.log(
       LogLevel::warning,
-      fmt::format(
-          "{}: what bulk {}, which was rolled back, has left cannot be undone on all pages; "
-          "the rest is, and other tables are not concerned; it is tried again until the "
-          "page can be read or the table is dropped: {}",
-          where, raw(left.epoch), held.why));
+      fmt::format("{}: the changes of the rolled-back bulk {} cannot be undone on all pages; all "
+                  "other pages are undone, and other tables are not affected; the engine tries "
+                  "again until the page can be read or the table is dropped: {}",
+                  where, raw(left.epoch), held.why));
 }
 
 // Work that failed is tried again. That an epoch was retired does not mean that nothing is left of

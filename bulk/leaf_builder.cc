@@ -96,7 +96,7 @@ void LeafBuilder::begin_leaf() {
 void LeafBuilder::end_leaf(ByteView next) {
   KeyBuffer upper;
   const bool is_last = !leaf().seal(next, upper);
-  check(!is_last, "a leaf of a run ends before another key");
+  check(!is_last, "a leaf of a run ends before the next key");
   leaf().set_bulk_epoch(epoch_);
   uppers_.append(upper.view());
   built_.push_back({.page = writer_.filling().images.back().id,

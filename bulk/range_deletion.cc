@@ -142,7 +142,7 @@ class LeafDeletion {
 
 std::optional<RangeStop> delete_in_some_leaves(const BTree& tree, const WriteContext& by,
                                                const KeyRange& range, std::uint64_t& deleted) {
-  check(by.is_bulk(), "who deletes a leaf at a time leaves virtual versions");
+  check(by.is_bulk(), "only a bulk deletes records leaf by leaf, as virtual versions");
   if (range.upper && *range.upper <= range.lower) {
     return std::nullopt;
   }

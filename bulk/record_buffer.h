@@ -49,7 +49,8 @@ class RecordBuffer {
   }
   /// Copies a record that expect() made room for.
   void add(const btree::NewRecord& record) noexcept {
-    check(has_room_for(record.key.size() + record.value.size()), "a record that is kept has room");
+    check(has_room_for(record.key.size() + record.value.size()),
+          "a buffered record fits the buffer");
     records_.push_back({.key = copy_of(record.key), .value = copy_of(record.value)});
   }
 

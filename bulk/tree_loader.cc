@@ -84,7 +84,7 @@ void TreeLoader::append_some(std::span<const NewRecord> records, std::size_t& do
       const std::size_t most = is_run ? kInsertedFirst : kInsertedAtATime;
       const std::span some = records.first(std::min(records.size(), most));
       const btree::ManyWritten written = tree_.insert_many(context, some);
-      check(written.done == some.size(), "nobody else knows of a tree that is being filled");
+      check(written.done == some.size(), "only its loader uses a tree that is being filled");
       inserted = some.size();
     }
   });

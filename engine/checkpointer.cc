@@ -268,7 +268,8 @@ void Checkpointer::run_clean() {
   const std::lock_guard lock(cycle_mutex_);
   log_.wait_durable(newest_gsn());
   transactions_.free_pending();
-  check(transactions_.oldest() == txn::DeferredFrees::kNone, "nothing is pending in the end");
+  check(transactions_.oldest() == txn::DeferredFrees::kNone,
+        "no deferred free is pending after the last checkpoint");
   log_.wait_durable(newest_gsn());
   pool_.flush();
   pool_.space().flush(pool_.writer());
@@ -298,7 +299,7 @@ bool Checkpointer::try_step() noexcept {
     return worked;
   } catch (const std::exception& error) {
     if (++failures_ >= kFailuresMax && log_.is_waited_for()) {
-      log_.fail(std::string("it is full, and checkpoints fail: ") + error.what());
+      log_.fail(std::string("the log is full, and checkpoints fail: ") + error.what());
     }
     {
       const std::lock_guard lock(error_mutex_);

@@ -173,9 +173,9 @@ Engine::~Engine() {
 void Engine::open_files() {
   if (!page_device_.exists(buffer::kPageFileName)) {
     if (page_device_.exists(kCopyName)) {
-      throw Error(ErrorCode::not_a_database,
-                  fmt::format("{}: a backup that was interrupted; what is there can be removed",
-                              page_device_.path()));
+      throw Error(
+          ErrorCode::not_a_database,
+          fmt::format("{}: an interrupted backup; its files can be removed", page_device_.path()));
     }
     if (log_device_.exists(wal::kControlFileName)) {
       throw Error(ErrorCode::corruption, fmt::format("{}: there is a log, but no page file \"{}\"",
@@ -205,14 +205,14 @@ void Engine::require_new() const {
                                            {.read_only = true, .allow_unclean = true});
   if (file->catalog_root() != kNoPage) {
     throw Error(ErrorCode::already_exists,
-                fmt::format("{}: there is a database", page_device_.path()));
+                fmt::format("{}: a database exists already", page_device_.path()));
   }
 }
 
 void Engine::require_own_log(const wal::LogControl& control) const {
   if (control.state().uuid != file_->header().uuid) {
     throw Error(ErrorCode::corruption,
-                fmt::format("{}: the log is that of another database", log_device_.path()));
+                fmt::format("{}: the log belongs to another database", log_device_.path()));
   }
 }
 
@@ -494,7 +494,7 @@ BackupReport Engine::back_up(io::Device& into, const BackupOptions& options) {
   const OneAtATime one(is_copied_);
   if (!one.is_mine()) {
     throw Error(ErrorCode::locked,
-                fmt::format("{}: a backup is being made already, or the database is being closed",
+                fmt::format("{}: a backup is already being made, or the database is being closed",
                             page_device_.path()));
   }
   {
@@ -513,7 +513,8 @@ CompactionReport Engine::compact(const CompactionOptions& options) {
   const OneAtATime one(is_compacted_);
   if (!one.is_mine()) {
     throw Error(ErrorCode::locked,
-                fmt::format("{}: it is being compacted already, or closed", page_device_.path()));
+                fmt::format("{}: the database is already being compacted, or being closed",
+                            page_device_.path()));
   }
   const bool is_kept = options_.background_threads && options_.background_sweeps;
   space_keeper_->stop();
@@ -541,12 +542,12 @@ void Engine::close() {
   const OneAtATime uncompacted(is_compacted_);
   if (!uncompacted.is_mine()) {
     throw Error(ErrorCode::invalid_argument,
-                "it is being compacted: a database is closed when that has ended");
+                "the database is being compacted: close it after the compaction has ended");
   }
   const OneAtATime alone(is_copied_);
   if (!alone.is_mine()) {
     throw Error(ErrorCode::invalid_argument,
-                "a backup is being made: a database is closed without any");
+                "a backup is being made: close the database after it has ended");
   }
   space_keeper_->stop();
   tree_pool_->stop();
@@ -555,7 +556,7 @@ void Engine::close() {
     start_background();
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("{} transactions or cursors are active: a database is closed without any",
+        fmt::format("{} transactions or cursors are open: end them before the database is closed",
                     transactions_->active()));
   }
   closed_ = true;

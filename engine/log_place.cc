@@ -78,16 +78,16 @@ void remember_log_place(io::Device& pages, const io::Device& log) noexcept {
 void refuse_missing_log(io::Device& pages, std::string_view asked) {
   const std::string place = remembered_log_place(pages);
   const std::string looked_in = io::absolute_path(std::string(asked));
-  throw Error(ErrorCode::log_not_found,
-              fmt::format("{}: there is a database, and no log of it in \"{}\"; {}", pages.path(),
-                          looked_in,
-                          place.empty() || place == looked_in
-                              ? std::string("Options::log_directory names the directory of its "
-                                            "log, or a log that was lost is restored with the "
-                                            "pages from a backup")
-                              : fmt::format("it was last opened with its log in \"{}\" "
-                                            "(Options::log_directory)",
-                                            place)));
+  throw Error(
+      ErrorCode::log_not_found,
+      fmt::format("{}: the directory holds a database, but its log is not in \"{}\"; {}",
+                  pages.path(), looked_in,
+                  place.empty() || place == looked_in
+                      ? std::string("set Options::log_directory to the directory of its log, or, "
+                                    "if the log is lost, restore pages and log from a backup")
+                      : fmt::format("it was last opened with its log in \"{}\" "
+                                    "(Options::log_directory)",
+                                    place)));
 }
 
 void require_log(io::Device& pages, io::Device& log) {

@@ -15,7 +15,8 @@ OfflineDatabase::OfflineDatabase(io::Device& pages)
   if (file_->catalog_root() == kNoPage) {
     throw Error(
         ErrorCode::not_closed_cleanly,
-        fmt::format("{}: the database was never finished, and holds nothing", pages.path()));
+        fmt::format("{}: the creation of the database was never completed, and it holds nothing",
+                    pages.path()));
   }
 }
 

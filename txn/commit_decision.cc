@@ -12,7 +12,8 @@ void CommitDecision::add(versioning::CommitStatus& commit_status) noexcept {
   const auto at = std::ranges::find_if(others_, [&](const versioning::CommitStatus* other) {
     return other == &commit_status || other == nullptr;
   });
-  check(at != others_.end(), "a transaction decides on definitions, and on a bulk");
+  check(at != others_.end(),
+        "a transaction has no more commit statuses than those of its definitions and of its bulk");
   *at = &commit_status;
 }
 

@@ -20,11 +20,10 @@ bool OwnWait::is_in_vain(const Transaction& other) const noexcept {
 }
 
 void OwnWait::refuse(std::string_view what) {
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("{} waits for a transaction that this thread has not ended, in vain: give "
-                  "that transaction to the call, or end it before",
-                  what));
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{} waits for a transaction that the same thread has open, and would "
+                          "wait forever: pass that transaction to the call, or end it first",
+                          what));
 }
 
 }  // namespace palimpsest::txn

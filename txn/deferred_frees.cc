@@ -58,7 +58,7 @@ void DeferredFrees::add(Gsn commit, Gsn oldest,
                         std::vector<btree::LargeValueDescriptor>& values) noexcept {
   const std::lock_guard lock(mutex_);
   PALIMPSEST_DEBUG_CHECK(announced_ > 0 && pending_.size() < pending_.capacity(),
-                         "room has been made");
+                         "room was reserved for each release");
   --announced_;
   pending_.push_back({.commit = commit, .oldest = oldest, .values = std::move(values)});
   values.clear();

@@ -60,7 +60,7 @@ void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse 
 }
 
 TransactionPtr Transaction::begin_view() const {
-  check(isolation() != Isolation::none, "who sees everything has no view");
+  check(isolation() != Isolation::none, "a transaction at isolation level none has no read view");
   TransactionPtr reader =
       owner_.begin(Durability::asynchronous, Isolation::snapshot, SnapshotUse::reads);
   reader->view_.see_as(view_);
@@ -87,8 +87,9 @@ void Transaction::require_active() const {
         throw Error(error.code(),
                     std::string("the transaction has been rolled back: ") + error.what());
       }
-      throw Error(ErrorCode::transaction_too_old,
-                  "the transaction held back the log for too long and has been rolled back");
+      throw Error(
+          ErrorCode::transaction_too_old,
+          "the transaction kept the log from being reused for too long and has been rolled back");
     case State::ended: break;
   }
   throw Error(ErrorCode::invalid_argument, "the transaction has ended");

@@ -45,8 +45,8 @@ void TransactionSnapshot::drop() noexcept {
 
 void TransactionSnapshot::refuse() {
   throw Error(ErrorCode::snapshot_too_old,
-              "what the transaction sees is remembered no longer: memory for versions, or the log, "
-              "had run out, and no transaction had an older snapshot");
+              "the transaction's snapshot has been cancelled: memory for versions, or the log, ran "
+              "out, and no older snapshot was open");
 }
 
 }  // namespace palimpsest::txn

@@ -37,7 +37,7 @@ SlotId hint_of_thread(std::uint32_t slots) noexcept {
 
 SlotId claim_first(WorkerSlots& slots, Clock& clock) {
   const auto slot = slots.claim(SlotId{0});
-  check(slot.has_value(), "there are slots before there are transactions");
+  check(slot.has_value(), "slots exist before transactions begin");
   slots[*slot].merge(clock.now());
   return *slot;
 }
@@ -63,7 +63,7 @@ Transactions::Transactions(const Parts& parts, const TransactionOptions& options
       committer_(parts.log, options.asynchronous_interval) {}
 
 Transactions::~Transactions() {
-  check(active() == 0, "transactions end before their database does");
+  check(active() == 0, "all transactions end before their database is closed");
   for (const auto& transaction : owned_) {
     transaction->give_up_failed();
   }
@@ -86,11 +86,11 @@ Transaction& Transactions::at(SlotId slot) {
 
 TransactionPtr Transactions::begin(Durability durability, Isolation isolation, SnapshotUse use) {
   if (!experimental_.write_conflicts && isolation != Isolation::none) {
-    throw Error(ErrorCode::invalid_argument, "without write conflicts there is no isolation");
+    throw Error(ErrorCode::invalid_argument, "without write conflicts the isolation level is none");
   }
   if (!(experimental_.write_conflicts && experimental_.versions) && active() != 0) {
     throw Error(ErrorCode::invalid_argument,
-                "without write conflicts or versions there is one transaction at a time");
+                "without write conflicts or versions only one transaction runs at a time");
   }
   const SlotId slot = claim_slot();
   try {

@@ -79,12 +79,14 @@ void TreeCatalog::add(ByteView name, ByteView value) {
   const std::optional<CatalogedTree> stored = tree_in_catalog(value);
   if (!stored) {
     throw Error(ErrorCode::corruption,
-                fmt::format("the catalog's record \"{}\" is no tree's", btree::printable(name)));
+                fmt::format("the catalog's record \"{}\" does not describe a tree",
+                            btree::printable(name)));
   }
   Known& known = trees_[stored->id];
   if (known.root != kNoPage && (known.root != stored->root || !known.name.empty())) {
-    throw Error(ErrorCode::corruption, fmt::format("the catalog has tree {} twice: as \"{}\", too",
-                                                   raw(stored->id), btree::printable(name)));
+    throw Error(ErrorCode::corruption,
+                fmt::format("the catalog has tree {} twice: the second is called \"{}\"",
+                            raw(stored->id), btree::printable(name)));
   }
   known.root = stored->root;
   known.name = name;
@@ -108,8 +110,8 @@ bool TreeCatalog::has_room() const {
 void TreeCatalog::require_room() const {
   if (!has_room()) {
     throw Error(ErrorCode::out_of_memory,
-                fmt::format("the memory configured has no room for more than {} tables and "
-                            "indexes: with more memory (Options::memory_bytes) there can be more",
+                fmt::format("the configured memory has room for at most {} tables and indexes: "
+                            "raise Options::memory_bytes",
                             pool_.roots().most() / 2));
   }
 }
@@ -118,10 +120,11 @@ void TreeCatalog::require_room() const {
 void TreeCatalog::require_places() const {
   const std::uint64_t most = pool_.roots().most();
   if (trees_.size() > most) {
-    throw Error(ErrorCode::out_of_memory,
-                fmt::format("{}: there are {} tables and indexes, and the memory configured has "
-                            "room for {}: open it with {} times as much (Options::memory_bytes)",
-                            pool_.file().name(), trees_.size(), most, trees_.size() / most + 1));
+    throw Error(
+        ErrorCode::out_of_memory,
+        fmt::format("{}: there are {} tables and indexes, but the configured memory has room for "
+                    "{}: open the database with {} times as much (Options::memory_bytes)",
+                    pool_.file().name(), trees_.size(), most, trees_.size() / most + 1));
   }
 }
 
@@ -134,8 +137,8 @@ BTree* TreeCatalog::make(txn::Transactions& transactions, std::string_view name,
                          const txn::Transaction* inside) {
   if (name.empty() || name.size() > kTreeNameBytesMax) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a tree's name of {} bytes: names have 1 to {} bytes", name.size(),
-                            kTreeNameBytesMax));
+                fmt::format("a tree's name has {} bytes: names must have 1 to {} bytes",
+                            name.size(), kTreeNameBytesMax));
   }
   const std::lock_guard making(making_);
   if (find(name) != nullptr) {
@@ -165,7 +168,7 @@ BTree* TreeCatalog::make(txn::Transactions& transactions, std::string_view name,
   });
   const StoredTree stored{.id = id, .reserved = 0, .root = tree->root_page()};
   const auto outcome = transaction->insert(*catalog, name, view_of(stored));
-  check(!outcome.existed && !outcome.conflict, "trees are made one at a time");
+  check(!outcome.existed && !outcome.conflict, "only one tree is created at a time");
   transaction->commit();
   const std::lock_guard lock(mutex_);
   trees_[id].name = std::move(name_of_tree);

@@ -40,7 +40,7 @@ Change take_apart(const wal::RecordView& record, Lsn lsn, std::uint32_t page_siz
   const auto decoded = wal::decode(record);
   if (!decoded || decoded->role != wal::RecordRole::change ||
       decoded->body_kind != wal::BodyKind::tree || decoded->back > raw(lsn)) {
-    refuse(lsn, "is no change of a tree");
+    refuse(lsn, "is not a change of a tree");
   }
   change.record = *decoded;
   if (const auto fault = btree::parse_tree_record(decoded->body, page_size, change.tree)) {

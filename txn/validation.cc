@@ -11,8 +11,8 @@ namespace palimpsest::txn {
 
 NotSerializable::NotSerializable(TreeId tree, std::string key)
     : Error(ErrorCode::not_serializable,
-            "a record that the transaction has read was changed by one that committed before it; "
-            "it has been rolled back"),
+            "a record that the transaction read was changed by another transaction, which "
+            "committed first; the transaction has been rolled back"),
       tree_(tree),
       key_(std::move(key)) {}
 
@@ -40,8 +40,8 @@ bool Validation::check_until(Gsn date) noexcept {
 void Validation::refuse() const {
   if (tree_ == kNoTree) {
     throw Error(ErrorCode::not_serializable,
-                "a bulk has committed, or definitions of tables were changed, since the "
-                "transaction began; it has been rolled back");
+                "a bulk transaction has committed, or definitions of tables have changed, since "
+                "the transaction began; the transaction has been rolled back");
   }
   throw NotSerializable(tree_, key_);
 }

@@ -53,11 +53,12 @@ constexpr int kTriesMax = 16;
 
 void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   if (asking.new_bytes() > bytes_max_ / 2) {
-    throw Error(ErrorCode::version_budget_exceeded,
-                fmt::format("the changes of one transaction take {} bytes of versions, more than "
-                            "half of the {} that there are for all (version_bytes_max); a bulk "
-                            "transaction takes none",
-                            asking.new_bytes(), bytes_max_));
+    throw Error(
+        ErrorCode::version_budget_exceeded,
+        fmt::format("the changes of one transaction take {} bytes of versions, more than half of "
+                    "the {} allowed for all transactions (version_bytes_max): change fewer rows "
+                    "per transaction, or use a bulk transaction, which keeps no versions",
+                    asking.new_bytes(), bytes_max_));
   }
   if (!is_full()) [[likely]] {
     return;
@@ -71,10 +72,11 @@ void VersionMemory::require_room(const versioning::VersionBuffer& asking) {
   }
   PALIMPSEST_SYNC_POINT("txn.room.made");
   if (!has_room) {
-    throw Error(ErrorCode::version_budget_exceeded,
-                fmt::format("{} transactions that have not ended have changed more than {} bytes "
-                            "of versions can remember (version_bytes_max)",
-                            transactions_.active(), bytes_max_));
+    throw Error(
+        ErrorCode::version_budget_exceeded,
+        fmt::format("{} transactions that have not ended have filled the {} bytes of memory for "
+                    "versions (version_bytes_max): end some of them, or raise the limit",
+                    transactions_.active(), bytes_max_));
   }
 }
 

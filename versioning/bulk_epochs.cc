@@ -98,8 +98,8 @@ CommitStatus& BulkEpochs::begin(BulkEpoch epoch) {
   Place& place = make_place(epoch);
   if (const BulkEpoch there = place.epoch.load(std::memory_order_relaxed); there != kNoEpoch) {
     throw Error(ErrorCode::too_many_bulks,
-                fmt::format("bulk {} is not retired yet, and bulk {} would have its place among "
-                            "{}: too many bulks at a time",
+                fmt::format("bulk {} is not retired yet, but bulk {} needs its place among {}: too "
+                            "many bulks at a time",
                             raw(there), raw(epoch), kPlacesMax));
   }
   place.commit_status.begin();  // a release behind the epoch that was taken out

@@ -67,19 +67,19 @@ class CommitStatus {
     word_.store(word_of(State::announced));
   }
   void date(Gsn timestamp) noexcept {
-    PALIMPSEST_DEBUG_CHECK(state() == State::announced, "a date follows the announcement");
+    PALIMPSEST_DEBUG_CHECK(state() == State::announced, "a commit is announced before it is dated");
     word_.store(word_of(State::dated, timestamp), std::memory_order_release);
   }
   /// Called once the commit record is in the log.
   void commit() noexcept {
     const std::uint64_t word = word_.load(std::memory_order_relaxed);
-    PALIMPSEST_DEBUG_CHECK(state() == State::dated, "what is dated commits");
+    PALIMPSEST_DEBUG_CHECK(state() == State::dated, "only a dated transaction commits");
     word_.store((word & ~kStateMask) | static_cast<std::uint64_t>(State::committed),
                 std::memory_order_release);
   }
   /// Called before any change is undone; not after commit().
   void abort() noexcept {
-    PALIMPSEST_DEBUG_CHECK(state() != State::committed, "what is committed stays so");
+    PALIMPSEST_DEBUG_CHECK(state() != State::committed, "a committed transaction stays committed");
     word_.store(word_of(State::aborted), std::memory_order_release);
   }
 

@@ -33,7 +33,7 @@ EntryPtr Entry::make(EntryMemory& memory, std::size_t key_bytes) {
 
 void Entry::rename(TreeId tree, ByteView key, std::uint32_t hash) noexcept {
   PALIMPSEST_DEBUG_CHECK(has_room_for(key.size()) && is_empty(),
-                         "an entry set aside takes a key it has room for");
+                         "the key of an entry set aside fits its memory");
   tree_ = tree;
   hash_ = hash & ((1U << kHashBits) - 1);
   key_size_ = static_cast<std::uint16_t>(key.size());
@@ -47,7 +47,7 @@ std::uint32_t Entry::hash_of(ByteView key) noexcept {
 }
 
 void Entry::release() noexcept {
-  PALIMPSEST_DEBUG_CHECK(!is_empty(), "a writer releases what it has");
+  PALIMPSEST_DEBUG_CHECK(!is_empty(), "a writer releases only its own entries");
   // The counter outlives the entry (entry_memory.h). A thread that empties a chain counts that
   // itself.
   EmptyCounter* const counter = has_versions() ? nullptr : counter_.load(std::memory_order_relaxed);

@@ -182,7 +182,7 @@ void MappingTable::remove_at(std::size_t cell) noexcept {
 
 // There is room; the entry is in no table.
 void MappingTable::adopt(Entry& entry) noexcept {
-  PALIMPSEST_DEBUG_CHECK(has_room_for(1), "room for an entry is made before");
+  PALIMPSEST_DEBUG_CHECK(has_room_for(1), "memory for an entry is reserved beforehand");
   entry.counter_.store(&counter_, std::memory_order_relaxed);
   quiet_since_.store(kUnknown, std::memory_order_relaxed);
   reserved_bytes_ += entry.reserved_bytes_;
@@ -191,7 +191,7 @@ void MappingTable::adopt(Entry& entry) noexcept {
 }
 
 Entry& MappingTable::insert(EntryPtr entry, WriterId writer) noexcept {
-  PALIMPSEST_DEBUG_CHECK(find(entry->key()) == nullptr, "a record has one entry");
+  PALIMPSEST_DEBUG_CHECK(find(entry->key()) == nullptr, "a record has only one entry");
   Entry& inserted = *entry.release();
   inserted.reserved_bytes_ = 0;
   inserted.writer_.store(writer, std::memory_order_relaxed);  // readers hold the page's latch
@@ -208,7 +208,7 @@ EntryPtr MappingTable::erase(Entry& entry) noexcept {
 }
 
 void MappingTable::take_over(Entry& entry, WriterId writer) noexcept {
-  PALIMPSEST_DEBUG_CHECK(entry.writer() == kNoWriter, "an entry has one writer");
+  PALIMPSEST_DEBUG_CHECK(entry.writer() == kNoWriter, "an entry has only one writer");
   set_reserved(entry, 0);
   quiet_since_.store(kUnknown, std::memory_order_relaxed);
   entry.writer_.store(writer, std::memory_order_relaxed);

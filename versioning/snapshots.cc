@@ -28,7 +28,7 @@ Gsn Snapshots::take(SlotId slot, Use use) noexcept {
 Gsn Snapshots::begin_changes(SlotId slot) noexcept {
   std::atomic<std::uint64_t>& started = places_[raw(slot)].started;
   PALIMPSEST_DEBUG_CHECK(started.load(std::memory_order_relaxed) == kFree,
-                         "a transaction begins to change things once");
+                         "a transaction begins its changes only once");
   const Gsn lower = clock_.now();
   PALIMPSEST_SYNC_POINT("versioning.start.read");
   started.store(raw(lower));  // (W1)

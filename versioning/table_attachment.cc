@@ -78,7 +78,7 @@ void TableAttachment::prune_all(std::span<Hanging> hanging) noexcept {
 void TableAttachment::destroy(Attached& attached) noexcept {
   MappingTable& ended = table(attached);
   ended.prune([](EntryPtr) {});
-  check(ended.count() == 0, "writers end before the pages they have written do");
+  check(ended.count() == 0, "writers end before the pages that they changed are released");
   MappingTable::destroy(ended);
 }
 

@@ -17,7 +17,7 @@ constexpr std::size_t kClaimsMin = 16;
 
 Writer::Writer(EntryMemory& memory, WriterId id)
     : memory_(memory), id_(id), prepared_(nullptr, EntryDeleter{&memory}) {
-  check(id != kNoWriter, "a writer has an id");
+  check(id != kNoWriter, "a writer has a transaction id");
   spares_.reserve(kSparesMax);
   tables_.reserve(kSparesMax);
 }
@@ -43,7 +43,7 @@ void Writer::set_aside(std::size_t claims, std::size_t key_bytes) {
 }
 
 void Writer::prepare_many(std::size_t count, std::size_t key_bytes) {
-  check(count <= kManyMax, "no more entries are set aside than are kept");
+  check(count <= kManyMax, "no more entries are set aside than can be kept");
   set_aside(count, key_bytes);
   std::size_t fitting = 1;
   for (EntryPtr& spare : spares_) {

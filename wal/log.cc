@@ -154,7 +154,7 @@ Log::SlotState& Log::state_of(SlotId slot) {
 
 void Log::reserve(SlotId slot, const LogNeed& need) {
   const bool reserved = try_reserve(slot, need, [] { return false; });
-  check(reserved, "nobody gave up");
+  check(reserved, "a reservation that cannot be given up succeeds");
 }
 
 Appended Log::append_commit(SlotId slot, Gsn at_least, RecordType type, ConstBytes payload,
@@ -182,10 +182,12 @@ bool Log::has_at_hand(SlotId slot, const LogNeed& need) const noexcept {
 }
 
 bool Log::try_reserve(SlotId slot, const LogNeed& need, FunctionRef<bool()> give_up) {
-  check(need.bytes <= options_.slot_log_bytes, "what is appended without waiting fits the ring");
+  check(need.bytes <= options_.slot_log_bytes,
+        "a record that is appended without waiting fits the ring");
   if (need.credit_bytes > space_.bytes_max()) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a transaction needs {} bytes of log; {} are all there may be",
+                fmt::format("a transaction needs {} bytes of log, but the log is limited to {}: "
+                            "raise Options::log_bytes_max",
                             need.credit_bytes, space_.bytes_max()));
   }
   SlotState& state = state_of(slot);
@@ -272,7 +274,8 @@ void Log::read_back(SlotId slot, Lsn lsn, LogCursor& cursor, std::vector<std::by
   const SlotLog& log = slot_log(slot);
   if (log.in_ring(lsn)) {
     const std::size_t bytes = log.record_bytes_at(lsn, log.end());
-    check(bytes != 0 && bytes <= raw(log.end()) - raw(lsn), "an LSN is where a record begins");
+    check(bytes != 0 && bytes <= raw(log.end()) - raw(lsn),
+          "an LSN names the beginning of a record");
     into.resize(bytes);
     log.read(lsn, into);
     return;

@@ -149,8 +149,7 @@ LogControl::LogControl(io::Device& device, std::unique_ptr<io::File> file, Contr
 
 std::unique_ptr<LogControl> LogControl::create(io::Device& device, const ControlState& state) {
   if (device.exists(kControlFileName)) {
-    throw Error(ErrorCode::already_exists,
-                fmt::format("{}: there is a log already", device.path()));
+    throw Error(ErrorCode::already_exists, fmt::format("{}: a log exists already", device.path()));
   }
   make_new_file(device, state, 0);
   device.rename(kNewControlFileName, kControlFileName);
@@ -197,7 +196,7 @@ std::unique_ptr<LogControl> LogControl::open(io::Device& device, bool read_only)
   }
   if (!newest) {
     throw Error(ErrorCode::corruption,
-                fmt::format("log control file \"{}\": no copy is whole", file->name()));
+                fmt::format("log control file \"{}\": neither copy is whole", file->name()));
   }
   validate(*newest, file->name());
   const ConstBytes note =
@@ -233,7 +232,8 @@ void LogControl::make_again() {
 }
 
 void LogControl::write(const ControlState& next) {
-  check(next.note.size() <= kControlNoteBytesMax, "a control note is short");
+  check(next.note.size() <= kControlNoteBytesMax,
+        "a control note has at most the size of its field");
   encode(next, sequence_ + 1, block_.bytes());
   file_->write(next_copy_ * kBlockBytes, block_.bytes());
   file_->sync();

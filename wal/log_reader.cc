@@ -88,9 +88,10 @@ const LogEnd& LogReader::find_end(std::string* damage) {
                 fmt::format("{}, in which replay starts, is missing", segments_.place_of(at)));
   }
   if (at < first.first_batch()) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("{}: replay is said to start at {}, within its header",
-                            segments_.place_of(at), raw(at)));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("{}: the log control file begins replay at {}, within the segment's header",
+                    segments_.place_of(at), raw(at)));
   }
   for (;;) {
     if (accept(window, at)) {
@@ -219,10 +220,11 @@ void LogReader::visit_chunks(const StreamPart& part,
     const std::uint64_t rest = raw(part.end) - raw(at);
     const auto header = peek_batch(window.bytes(at, sizeof(BatchHeader)), rest);
     if (!header || !verify_batch(*header, window.bytes(at, header->batch_bytes))) {
-      throw Error(ErrorCode::corruption,
-                  fmt::format("log segment \"{}\": the batch at offset {} is not what it was when "
-                              "it was read before",
-                              segments_.name_of(segments_.number_of(at)), segments_.offset_of(at)));
+      throw Error(
+          ErrorCode::corruption,
+          fmt::format(
+              "log segment \"{}\": the batch at offset {} has changed since it was first read",
+              segments_.name_of(segments_.number_of(at)), segments_.offset_of(at)));
     }
     visit_batch(at, *header, window.bytes(at, header->batch_bytes).first(header->content_bytes),
                 show);

@@ -35,7 +35,7 @@ bool LogSpace::wait_for(FullSince& full_since, std::int64_t bytes, FunctionRef<b
     const auto now = std::chrono::steady_clock::now();
     full_since = full_since.value_or(now);
     if (now - *full_since > kFullDiskPatience) {
-      refuse("and none of them has become free", error);
+      refuse("and no segment has become reusable", error);
     }
   }
   if (on_filling_) {
@@ -76,7 +76,7 @@ void LogSpace::require_for_one(std::uint64_t bytes) {
     static_cast<void>(grow());  // at its bound, or longer now: a retry may get further
   } catch (const Error& error) {
     if (error.code() == ErrorCode::no_space) {
-      refuse(fmt::format("too few for a transaction that takes {} of them", bytes), error);
+      refuse(fmt::format("too few for a transaction that needs {} of them", bytes), error);
     }
   }
 }

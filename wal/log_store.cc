@@ -17,17 +17,18 @@ constexpr std::uint64_t kSegmentsMax = std::numeric_limits<std::uint32_t>::max()
 void check_options(const LogFileOptions& options) {
   if (options.segment_bytes < kSegmentBytesMin || options.segment_bytes > kSegmentBytesMax ||
       options.segment_bytes % kSegmentHeaderBytes != 0) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("log segments of {} bytes: the size is a multiple of {} from {} to {}",
-                            options.segment_bytes, kSegmentHeaderBytes, kSegmentBytesMin,
-                            kSegmentBytesMax));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("log segments of {} bytes: the size must be a multiple of {} from {} to {}",
+                    options.segment_bytes, kSegmentHeaderBytes, kSegmentBytesMin,
+                    kSegmentBytesMax));
   }
   const std::uint64_t first = options.first_segment_bytes;
   if (first != 0 && (first < kSegmentBytesMin || first > options.segment_bytes ||
                      first % kSegmentHeaderBytes != 0)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("first log segments of {} bytes: the size is a multiple of {} from {} "
-                            "to that of others, {}",
+                fmt::format("first log segments of {} bytes: the size must be a multiple of {} "
+                            "from {} to {}, the size of all further segments",
                             first, kSegmentHeaderBytes, kSegmentBytesMin, options.segment_bytes));
   }
   if (options.segments_max < LogStore::kSegmentsMin) {
@@ -69,8 +70,7 @@ std::unique_ptr<Segments> open_segments(io::Device& device, const LogControl& co
 LogStore LogStore::create(io::Device& device, const Uuid& uuid, const LogFileOptions& options) {
   check_options(options);
   if (device.exists(kControlFileName)) {
-    throw Error(ErrorCode::already_exists,
-                fmt::format("{}: there is a log already", device.path()));
+    throw Error(ErrorCode::already_exists, fmt::format("{}: a log exists already", device.path()));
   }
   const std::uint64_t start = kFirstSegment * options.segment_bytes + kSegmentHeaderBytes;
   ControlState state{.uuid = uuid,

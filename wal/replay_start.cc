@@ -57,7 +57,7 @@ bool ReplayStart::release() {
 
 ReplayStart::Pin::Pin(ReplayStart& start) : start_(start) {
   const std::lock_guard lock(start_.mutex_);
-  check(!start_.pinned_, "one at a time pins the log");
+  check(!start_.pinned_, "only one backup at a time pins the log");
   state_ = start_.store_.control().state();
   start_.pinned_ = start_.store_.segments().number_of(state_.start.position);
 }

@@ -122,7 +122,7 @@ Segments::Segments(io::Device& device, const Options& options, bool read_only)
     : device_(device), options_(with_first(options)) {
   check(options.segment_bytes % kSegmentHeaderBytes == 0 &&
             options.first_segment_bytes % kSegmentHeaderBytes == 0 && options.segments_max >= 2,
-        "segments have whole blocks, and there are two at least");
+        "a log has at least two segments, of whole blocks");
   take_stock(read_only);
 }
 
@@ -574,9 +574,9 @@ void Segments::read(StreamPosition at, MutableBytes into) const {
 
 std::string Segments::place_of(StreamPosition at) const {
   const std::uint64_t number = number_of(at);
-  return has(number) ? fmt::format("log segment \"{}\"", name_of(number))
-                     : fmt::format("{}: log segment number {}, which no file says it is",
-                                   device_.path(), number);
+  return has(number)
+             ? fmt::format("log segment \"{}\"", name_of(number))
+             : fmt::format("{}: log segment number {} (no file has it)", device_.path(), number);
 }
 
 std::string Segments::file_of(std::uint64_t number) const {

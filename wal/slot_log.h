@@ -59,8 +59,9 @@ class SlotLog {
   template <class Encode>
   Lsn append(RecordType type, Gsn gsn, std::size_t payload_bytes, Encode&& encode) noexcept {
     const std::size_t bytes = record_bytes(gsn, payload_bytes);
-    check(bytes <= scratch_.size_bytes(), "a record is no larger than the largest");
-    PALIMPSEST_DEBUG_CHECK(has_room(bytes), "room is asked for before latches");
+    check(bytes <= scratch_.size_bytes(), "a record fits the memory for the largest one");
+    PALIMPSEST_DEBUG_CHECK(has_room(bytes),
+                           "space in the ring is reserved before latches are taken");
     const std::size_t at = end_ & (capacity_ - 1);
     const bool wraps = at + bytes > capacity_;
     std::byte* record = wraps ? scratch_.data() : ring_.data() + at;

@@ -38,8 +38,7 @@ void require_unchanged(const Segments& segments, const StreamPart& part, ConstBy
     if (!header || header->previous_checksum != checksum || !verify_batch(*header, rest)) {
       const StreamPosition place{raw(part.begin) + at};
       throw Error(ErrorCode::corruption,
-                  fmt::format("{}: the batch at offset {} is not what it was when it was read "
-                              "before",
+                  fmt::format("{}: the batch at offset {} has changed since it was first read",
                               segments.place_of(part.begin), segments.offset_of(place)));
     }
     checksum = header->checksum;

@@ -7,10 +7,9 @@ namespace palimpsest::wal {
 void TransactionLog::wait_for(const OperationNeed& need) {
   if (is_cancelled() || !try_reserve(need, [this] { return is_cancelled(); })) {
     require_space_if_repeated(need_of(need).credit_bytes);
-    throw Error(
-        ErrorCode::transaction_too_old,
-        "the transaction's first change lies half the log back, and the log can only be reused "
-        "behind it: the transaction must be rolled back");
+    throw Error(ErrorCode::transaction_too_old,
+                "the transaction keeps more than half of the log from being reused: it must be "
+                "rolled back");
   }
 }
 
@@ -25,7 +24,8 @@ std::uint64_t TransactionLog::appended_bytes() const {
 }
 
 Gsn TransactionLog::append_commit(FunctionRef<void(Gsn timestamp)> drawn) noexcept {
-  PALIMPSEST_DEBUG_CHECK(has_changes(), "a commit record has something to commit");
+  PALIMPSEST_DEBUG_CHECK(
+      has_changes(), "a commit record is written only for a transaction that changed something");
   const Appended appended = log_.append_commit(
       slot_, Gsn{0}, record_type(RecordRole::commit, BodyKind::none), ConstBytes(), drawn);
   forget();
@@ -49,13 +49,14 @@ void TransactionLog::reserve_compensation(std::size_t change_body_bytes) {
 
 void TransactionLog::reserve_handed_over(std::size_t body_bytes) {
   const std::size_t bytes = handed_over_bytes(body_bytes);
-  PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes, "space was handed over for what is appended");
+  PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes,
+                         "log space was reserved for each record that is appended");
   log_.reserve(slot_, {.bytes = bytes, .credit_bytes = owed_bytes_, .goes_first = true});
   owed_bytes_ -= bytes;
 }
 
 void TransactionLog::forget_handed_over(std::size_t bytes) noexcept {
-  PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes, "what was handed over is not needed");
+  PALIMPSEST_DEBUG_CHECK(owed_bytes_ >= bytes, "no more log space is returned than was reserved");
   owed_bytes_ -= bytes;
   release_unused();
 }

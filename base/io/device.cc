@@ -42,7 +42,7 @@ ErrorCode code_of(int error) noexcept {
 
 std::string text_of(int error) {
   switch (error) {
-    case kEndOfFile: return "the file ends before";
+    case kEndOfFile: return "the file ends before the end of the transfer";
     case kFileFailed: return "an earlier sync of the file failed, it must be reopened";
     default: return std::generic_category().message(error);
   }
@@ -112,7 +112,7 @@ bool File::admit(Transfer& transfer) const noexcept {
   PALIMPSEST_DEBUG_CHECK(
       transfer.offset_bytes % alignment_bytes() == 0 && size_bytes % alignment_bytes() == 0 &&
           std::bit_cast<std::uintptr_t>(transfer.data.data()) % alignment_bytes() == 0,
-      "a transfer is not aligned");
+      "transfers are aligned");
   transfer.error = 0;
   if (transfer.kind == Transfer::Kind::write) {
     if (failed()) {
@@ -134,7 +134,8 @@ bool File::is_finished(Attempted& attempted) const noexcept {
   if (attempted.result > 0) {
     const std::size_t moved_bytes =
         attempted.already_bytes + static_cast<std::size_t>(attempted.result);
-    check(moved_bytes <= transfer.data.size(), "a transfer moved more bytes than it was asked to");
+    check(moved_bytes <= transfer.data.size(),
+          "a transfer moves no more bytes than were requested");
     if (moved_bytes == transfer.data.size()) {
       return true;
     }
@@ -217,11 +218,10 @@ void File::sync() {
   if (error != 0) {
     failed_.store(true, std::memory_order_release);
     // Always io_error, for ENOSPC too: freeing space does not bring the lost data back.
-    throw Error(
-        ErrorCode::io_error,
-        fmt::format("sync of \"{}\" failed: {}; what was written since the last sync may be "
-                    "lost, the file accepts no more writes until it is reopened",
-                    name_, text_of(error)));
+    throw Error(ErrorCode::io_error,
+                fmt::format("sync of \"{}\" failed: {}; writes since the last sync may be lost, "
+                            "and the file accepts no more writes until it is reopened",
+                            name_, text_of(error)));
   }
 }
 

@@ -132,15 +132,15 @@ void require_plain_name(const std::string& name) {
 }
 
 [[noreturn]] void throw_locked(const LockHolder& holder, const std::string& name) {
-  std::string reason = "another process has it open, which cannot be seen from here";
+  std::string reason = "another process has it open; which one cannot be seen from here";
   if (holder.process && *holder.process == ::getpid()) {
     reason = "this process has it open";
   } else if (holder.process && holder.is_running) {
     reason = fmt::format("process {} has it open", *holder.process);
   } else if (holder.process) {
     reason = fmt::format(
-        "process {} has ended, and what it had open is still held: by a process that it has "
-        "started without exec(), or by I/O that the kernel has not ended",
+        "process {} opened it and has ended, but its lock is still held: by a child process that "
+        "it started without exec(), or by I/O that the kernel has not finished",
         *holder.process);
   }
   throw Error(ErrorCode::locked, fmt::format("\"{}\" is in use: {}", name, reason));
@@ -226,9 +226,8 @@ OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bo
   });
   if (!opened.descriptor.is_open()) {
     if (errno == ELOOP) {
-      throw Error(
-          ErrorCode::permission_denied,
-          fmt::format("\"{}\" is a symbolic link, which is not followed here", opened.name));
+      throw Error(ErrorCode::permission_denied,
+                  fmt::format("\"{}\" is a symbolic link, which is not followed", opened.name));
     }
     throw_io_error(errno, mode == OpenMode::create_new ? "creation" : "opening", opened.name);
   }

@@ -20,10 +20,10 @@ namespace {
 
 std::string_view reason_of(int error) noexcept {
   switch (error) {
-    case ENOSYS: return "the kernel does not have it";
+    case ENOSYS: return "the kernel does not support it";
     case EPERM:
-    case EACCES: return "it is forbidden here, as in most containers";
-    case ENOMEM: return "no memory for its queues";
+    case EACCES: return "this process may not use it, as in most containers";
+    case ENOMEM: return "there is no memory for its queues";
     default: return "unexpected";
   }
 }

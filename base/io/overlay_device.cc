@@ -357,7 +357,7 @@ std::vector<std::string> OverlayDevice::list() {
 }
 
 std::string OverlayDevice::description() const {
-  return behind_->description() + ", only read";
+  return behind_->description() + ", read-only";
 }
 
 }  // namespace palimpsest::io

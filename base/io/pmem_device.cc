@@ -102,7 +102,7 @@ class PmemFile final : public PosixFile {
       error = grow_to(size_bytes);
     }
     if (error != 0) {
-      throw_io_error(error, fmt::format("mapping the {} bytes", size_bytes), name());
+      throw_io_error(error, fmt::format("mapping {} bytes", size_bytes), name());
     }
   }
 

@@ -125,7 +125,7 @@ int Ring::region_of(MutableBytes data) const noexcept {
 void Ring::queue(const RingFile& file, bool is_registered, RingRequest& request,
                  std::uint64_t index) noexcept {
   io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
-  check(entry != nullptr, "an io_uring holds requests of an earlier batch");
+  check(entry != nullptr, "no requests of an earlier batch are left in an io_uring");
   const int number = is_registered ? static_cast<int>(file.slot) : file.descriptor;
   const auto size = static_cast<unsigned>(request.data.size());
   // The kernel refuses atomic writes from registered memory (EINVAL: generic_atomic_write_valid).
@@ -156,7 +156,8 @@ std::size_t Ring::reap(std::span<RingRequest> requests) noexcept {
   unsigned count = 0;
   io_uring_cqe* entry = nullptr;
   io_uring_for_each_cqe(&ring_, head, entry) {
-    check(entry->user_data < requests.size(), "an io_uring completes what was not asked");
+    check(entry->user_data < requests.size(),
+          "an io_uring completes only requests that were submitted");
     // A request that the kernel cancelled may be repeated.
     requests[entry->user_data].result = entry->res == -ECANCELED ? -EAGAIN : entry->res;
     ++count;
@@ -198,7 +199,8 @@ std::size_t Ring::wait_for(std::span<RingRequest> requests, std::size_t count) n
   io_uring_cqe* entry = nullptr;
   const int error = ::io_uring_wait_cqe_nr(&ring_, &entry, static_cast<unsigned>(count));
   // Returning with requests in flight would let the kernel write into memory that has been reused.
-  check(error == 0 || error == -EINTR || error == -EAGAIN, "an io_uring lost track of requests");
+  check(error == 0 || error == -EINTR || error == -EAGAIN,
+        "the requests of an io_uring are all accounted for");
   return reap(requests);
 }
 

@@ -73,10 +73,9 @@ void RingPool::log_no_ring(int error) noexcept {
     return;
   }
   try {
-    log_(LogLevel::warning,
-         fmt::format("the system gives no further io_uring ({}); batches are read and written "
-                     "block by block while this lasts",
-                     std::generic_category().message(error)));
+    log_(LogLevel::warning, fmt::format("no further io_uring can be created ({}); batches are read "
+                                        "and written block by block until one can",
+                                        std::generic_category().message(error)));
   } catch (const std::exception&) {
     return;
   }
@@ -115,8 +114,8 @@ void RingPool::catch_up(Ring& ring) noexcept {
   ring.seen_change = changes_.load(std::memory_order_relaxed);
   if (!ring.has_all_regions() && !logged_no_region_.exchange(true, std::memory_order_relaxed)) {
     log_(LogLevel::info,
-         "the system does not let io_uring keep buffers registered (see the limit of locked "
-         "memory); transfers go on without");
+         "the system does not let io_uring register buffers (see the limit of locked memory); "
+         "transfers continue without registered buffers");
   }
 }
 

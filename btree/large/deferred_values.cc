@@ -34,7 +34,7 @@ void DeferredValues::add(const LargeValueDescriptor& value, AlignedMemory images
   const bool is_new =
       values_.try_emplace(key_of(value), Value{.descriptor = value, .images = std::move(images)})
           .second;
-  check(is_new, "pages of a value that is still to be written are nobody else's");
+  check(is_new, "pages of a value that is still to be written belong to that value alone");
   bytes_ += bytes;
   count_.store(values_.size(), std::memory_order_release);
 }

@@ -52,7 +52,7 @@ std::string_view name_of(DescriptorFault fault) noexcept {
     case DescriptorFault::run_count: return "number of runs";
     case DescriptorFault::size: return "size";
     case DescriptorFault::stamp: return "stamp";
-    case DescriptorFault::run: return "run outside of any file";
+    case DescriptorFault::run: return "run outside of the file";
     case DescriptorFault::overlap: return "overlapping runs";
     case DescriptorFault::pages: return "pages do not match size";
   }
@@ -104,9 +104,10 @@ LargeValueDescriptor LargeValueDescriptor::decode(ByteView bytes, std::uint32_t 
                             version, kDescriptorVersion));
   }
   if (fault != DescriptorFault::none) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("descriptor of a large value ({} bytes) is damaged: {}; it says: {}",
-                            bytes.size(), name_of(fault), print_descriptor(parsed)));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("the descriptor of a large value ({} bytes) is damaged: {}; it contains: {}",
+                    bytes.size(), name_of(fault), print_descriptor(parsed)));
   }
   return parsed;
 }

@@ -305,9 +305,10 @@ void LargeValueStore::free(const LargeValueDescriptor& value) {
     ours = space_.is_allocated(page) && !space_.is_map_page(page);
   }
   if (!ours) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("page file \"{}\": {} has pages that are not in use, or not of values",
-                            file_.name(), print_descriptor(value)));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("page file \"{}\": {} names pages that are free, or not of large values",
+                    file_.name(), print_descriptor(value)));
   }
   if (unwritten_ != nullptr) {
     unwritten_->drop(value);
@@ -348,7 +349,7 @@ void LargeValueStore::Writer::append(ByteView bytes) {
   if (bytes.size() > missing_bytes()) {
     abandon();
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a large value becomes longer than the {} bytes it was begun with",
+                fmt::format("a large value grows beyond the {} bytes announced for it",
                             value_.size_bytes()));
   }
   const std::uint64_t payload_bytes = extent_payload_bytes(page_size_);
@@ -435,14 +436,15 @@ void LargeValueStore::Writer::require_complete() {
   if (missing_bytes() != 0) {
     abandon();
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("a large value lacks {} of the {} bytes it was begun with",
+                fmt::format("a large value ends {} bytes short of the {} announced for it",
                             missing_bytes(), value_.size_bytes()));
   }
 }
 
 void LargeValueStore::Writer::require_usable() const {
   if (store_ == nullptr) {
-    throw Error(ErrorCode::failed, "a large value cannot be continued: it is finished or failed");
+    throw Error(ErrorCode::failed,
+                "a large value cannot be continued: it is finished or has failed");
   }
 }
 

@@ -19,7 +19,7 @@ std::optional<std::string> fault_of_child(const TreeRecord& record, const InnerV
   parent.copy_child_lower(record.slot, lower);
   const ByteView moved = image_lower_fence(record.right_image);
   if (lower.view() != moved) {
-    return fmt::format("child {} begins at \"{}\", what was moved at \"{}\"", record.slot,
+    return fmt::format("child {} begins at \"{}\", the page that was moved at \"{}\"", record.slot,
                        printable(lower.view()), printable(moved));
   }
   return std::nullopt;

@@ -113,7 +113,7 @@ class Parser {
     record_.tree = tree;
     record_.page = page;
     if (tree == kNoTree || !is_page_id(raw(page))) [[unlikely]] {
-      return fmt::format("page {:#x} of tree {} cannot be", raw(page), raw(tree));
+      return fmt::format("page {:#x} of tree {} is not a possible page", raw(page), raw(tree));
     }
     return std::nullopt;
   }
@@ -159,7 +159,7 @@ Fault Parser::record_change(ByteView rest) {
     return fmt::format("unknown bits {:#x}", bits);
   }
   if ((bits & kHasFlags) != 0 && !head.has_flags()) [[unlikely]] {
-    return "flags that say nothing";
+    return "flags are stored but none is set";
   }
   if (head.key_len == 0 || head.key_len > key_bytes_max(page_size_)) [[unlikely]] {
     return fmt::format("a key of {} bytes", head.key_len);
@@ -206,7 +206,7 @@ Fault Parser::body(ByteView rest) {
     case TreeRecordKind::erase:
       record_.before = rest;
       if (!names_large(record_.flags_before) && !record_.before.empty()) {
-        return "a value where none is wanted";
+        return "a value where none is expected";
       }
       return value(record_.before, record_.flags_before);
     case TreeRecordKind::patch: return patch(rest);
@@ -300,12 +300,12 @@ Fault Parser::leaf_change() {
     return take(record_.epoch) ? entries(header.count) : cut_off();
   }
   if (record_.kind == TreeRecordKind::purge) {
-    return header.count == 0 ? Fault("nothing is purged") : entries(header.count);
+    return header.count == 0 ? Fault("the purge removes nothing") : entries(header.count);
   }
   if (record_.kind == TreeRecordKind::bulk_erase) {
-    return header.count == 0 ? Fault("nothing is erased") : runs(header.count);
+    return header.count == 0 ? Fault("the deletion erases nothing") : runs(header.count);
   }
-  return header.count == 0 && rest_.empty() ? std::nullopt : Fault("bytes that nobody reads");
+  return header.count == 0 && rest_.empty() ? std::nullopt : Fault("bytes after its end");
 }
 
 Fault Parser::entries(std::uint32_t count) {
@@ -378,7 +378,7 @@ Fault Parser::graft() {
       return cut_off();
     }
     if (!is_page_id(raw(page)) || page == header.last || page == header.above) {
-      return fmt::format("page {:#x} as a leaf", raw(page));
+      return fmt::format("page {:#x} is not a possible leaf", raw(page));
     }
     if (separator <= before || separator.size() > key_bytes_max(page_size_)) {
       return fmt::format("a separator of {} bytes that is not above the one before",
@@ -435,11 +435,11 @@ Fault Parser::structure_numbers(const StructureChangeHeader& header) const {
   const bool is_move = record_.kind == TreeRecordKind::move;
   const unsigned known_bits = is_split ? kNewGoesLeft : is_move ? kMovesRoot : 0;
   if ((bits_in(header.kind) & kMovesRoot) != 0 && is_move && header.left_bytes == 0) {
-    return "a root that no tree names";
+    return "a moved root with its parent missing";
   }
   if ((bits_in(header.kind) & ~known_bits) != 0 || header.reserved != 0 ||
       (!has_parent && header.slot != 0) || (!is_split && header.cut != 0)) {
-    return "unknown bits, or numbers that nobody reads";
+    return "unknown bits, or unused fields that are not zero";
   }
   if (splits ? header.separator_len == 0 || header.separator_len > key_bytes_max(page_size_)
              : header.separator_len != 0) {

@@ -215,7 +215,7 @@ std::size_t LoggedPurge::encoded_bytes() const noexcept {
 }
 
 void LoggedPurge::encode(MutableBytes into) const noexcept {
-  PALIMPSEST_DEBUG_CHECK(!slots.empty(), "a purge that is logged removes something");
+  PALIMPSEST_DEBUG_CHECK(!slots.empty(), "a logged purge removes at least one record");
   TreeRecordWriter writer(into);
   writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::purge), 0, short_of(slots.size()),
                               leaf.tree_id(), leaf.page_id()});
@@ -256,7 +256,7 @@ std::size_t LoggedBulkErase::encoded_bytes() const noexcept {
 }
 
 void LoggedBulkErase::encode(MutableBytes into) const noexcept {
-  PALIMPSEST_DEBUG_CHECK(!runs.empty(), "a bulk_erase that is logged deletes something");
+  PALIMPSEST_DEBUG_CHECK(!runs.empty(), "a logged bulk_erase deletes at least one record");
   TreeRecordWriter writer(into);
   writer.put(LeafChangeHeader{kind_byte(TreeRecordKind::bulk_erase), 0, short_of(runs.size()),
                               leaf.tree_id(), leaf.page_id()});

@@ -243,7 +243,7 @@ inline constexpr std::size_t kGraftEntryBytesMax = kPageIdBytesMax + kShortBytes
 static_assert(sizeof(StructureChangeHeader) + sizeof(NodeHeader) +
                       std::size_t{3} * key_bytes_max(buffer::kPageSizeMin) + buffer::kPageSizeMin <=
                   max_record_bytes(buffer::kPageSizeMin),
-              "and with larger pages the more");
+              "the largest structure change fits a record, with larger pages all the more");
 static_assert(max_bulk_change_bytes(buffer::kPageSizeMin) <=
               max_record_bytes(buffer::kPageSizeMin));
 

@@ -192,7 +192,7 @@ Fault PageRedo::fault_of_identity() const {
   const bool names_root = is_above && record_.moves_root();
   const TreeId tree = names_root ? record_.naming_tree : record_.tree;
   if (leaf_.page_id() != page_ || leaf_.tree_id() != tree) [[unlikely]] {
-    return fmt::format("the page is page {} of tree {}, the record is of tree {}",
+    return fmt::format("the page is page {} of tree {}, the record belongs to tree {}",
                        raw(leaf_.page_id()), raw(leaf_.tree_id()), raw(tree));
   }
   if (names_root) {
@@ -202,7 +202,7 @@ Fault PageRedo::fault_of_identity() const {
       record_.right_image.empty() ? 0 : image_level(record_.right_image);
   const std::uint32_t level = level_below + (is_above ? 1 : 0);
   if (leaf_.is_leaf() != (level == 0) || leaf_.level() != level) [[unlikely]] {
-    return fmt::format("the page is of level {}, the record of level {}", leaf_.level(), level);
+    return fmt::format("the page is on level {}, the record on level {}", leaf_.level(), level);
   }
   return std::nullopt;
 }
@@ -281,8 +281,8 @@ Fault PageRedo::fault_of_replace(ByteView value) const {
   const std::size_t common = std::size_t{record_.prefix_len} + record_.suffix_len;
   if (value.size() != common + record_.before.size() ||
       value.substr(record_.prefix_len, record_.before.size()) != record_.before) {
-    return fmt::format("slot {}: the value of {} bytes is not what is replaced", record_.slot,
-                       value.size());
+    return fmt::format("slot {}: the value of {} bytes is not the one that is replaced",
+                       record_.slot, value.size());
   }
   if (!leaf_.can_replace(record_.slot, common + record_.after.size())) {
     return fmt::format("a value of {} bytes does not fit", common + record_.after.size());
@@ -350,7 +350,7 @@ Fault PageRedo::fault_of_purge() const {
       return;
     }
     if (slot >= leaf_.count() || (leaf_.flags(slot) & (kGhost | kDeleted)) != kGhost) {
-      fault = fmt::format("slot {} of {} is no ghost", slot, leaf_.count());
+      fault = fmt::format("slot {} of {} is not a ghost", slot, leaf_.count());
     } else if ((leaf_.flags(slot) & kLargeValue) != 0 ? leaf_.value(slot) != descriptor
                                                       : !descriptor.empty()) {
       fault = fmt::format("slot {} has another large value", slot);
@@ -386,7 +386,7 @@ Fault PageRedo::fault_of_resolution() const {
       fault = fmt::format("slot {} of {} has no virtual version", slot, leaf_.count());
     } else if (freed_by_resolution(leaf_, slot, record_.resolution).value_or(ByteView()) !=
                descriptor) {
-      fault = fmt::format("slot {} gives up another large value", slot);
+      fault = fmt::format("slot {} releases another large value", slot);
     }
   });
   return fault;
@@ -407,7 +407,7 @@ Fault PageRedo::fault_of_bulk_erase() const {
   Fault fault;
   for_each_erased(record_.list, [&](SlotIndex slot) {
     if (!fault && (slot >= leaf_.count() || !can_be_bulk_erased(leaf_, slot))) {
-      fault = fmt::format("slot {} of {} cannot be deleted with others", slot, leaf_.count());
+      fault = fmt::format("slot {} of {} cannot be deleted by a bulk_erase", slot, leaf_.count());
     }
   });
   return fault;
@@ -444,7 +444,7 @@ Fault PageRedo::fault_of_merge_left() const {
     const bool fits = leaf_.is_leaf() ? can_merge(leaf_, LeafView(scratch, page_size_))
                                       : can_merge(inner_, InnerView(scratch, page_size_));
     if (leaf_.upper_is_infinite() || leaf_.upper_fence() != right.lower_fence() || !fits) {
-      fault = "what is merged into it is no neighbour, or does not fit";
+      fault = "the node merged into it is not its neighbour, or does not fit";
     }
   });
   return fault;
@@ -511,7 +511,7 @@ Fault PageRedo::fault_of_graft() const {
   });
   if (*first <= inner_.lower_fence() || inner_.route(*first) != record_.slot ||
       inner_.find(*first).found) {
-    return fmt::format("the separator \"{}\" is not above those that are there", printable(*first));
+    return fmt::format("the separator \"{}\" is not above the existing ones", printable(*first));
   }
   if (bytes > inner_.free_bytes()) {
     return fmt::format("separators of {} bytes do not fit", bytes);

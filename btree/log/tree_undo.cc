@@ -9,7 +9,7 @@ namespace palimpsest::btree {
 namespace {
 
 static_assert(kShortBytesMax - 1 + kPageIdBytesMax - 1 <= wal::kCompensationGrowthMax,
-              "slot and page of a compensation may be larger numbers");
+              "a compensation is longer than its change only by larger numbers of slot and page");
 
 RecordChangeHead inverse_head(const TreeRecord& record, PageId page, SlotIndex slot) noexcept {
   const bool is_insert = record.kind == TreeRecordKind::insert;

@@ -23,7 +23,7 @@ namespace palimpsest::btree {
 /// Deletes the record. In-memory flags stay.
 inline void bulk_erase_record(LeafNode leaf, SlotIndex slot) noexcept {
   PALIMPSEST_DEBUG_CHECK(can_be_bulk_erased(leaf, slot),
-                         "what is deleted with others keeps its value");
+                         "a record deleted by bulk_erase keeps its value");
   const std::uint16_t deleted = deleted_by_bulk(stored_in(leaf, slot)).flags;
   leaf.set_flags(slot, static_cast<std::uint16_t>(deleted | (leaf.flags(slot) & kInMemoryOnly)));
 }

@@ -170,14 +170,14 @@ void LeafNode::set_bulk_epoch(BulkEpoch epoch) noexcept {
 }
 
 void LeafNode::set_ghost(SlotIndex slot, bool ghost) noexcept {
-  PALIMPSEST_DEBUG_CHECK(slot < count(), "a record that becomes a ghost exists");
+  PALIMPSEST_DEBUG_CHECK(slot < count(), "only an existing record becomes a ghost");
   const std::uint16_t others = flags(slot) & static_cast<std::uint16_t>(~kGhost);
   set_flags(slot, ghost ? others | kGhost : others);
 }
 
 void LeafNode::purge_ghosts(std::span<const SlotIndex> slots) noexcept {
   for (std::size_t i = slots.size(); i-- > 0;) {
-    PALIMPSEST_DEBUG_CHECK(is_ghost(slots[i]), "a record that is purged is a ghost");
+    PALIMPSEST_DEBUG_CHECK(is_ghost(slots[i]), "only a ghost is purged");
     remove(slots[i]);
   }
 }

@@ -155,7 +155,8 @@ void NodeEditor<Slot>::compact() const noexcept {
 template <class Slot>
 std::byte* NodeEditor<Slot>::open(SlotIndex i, Slot slot, ByteView suffix) const noexcept {
   NodeHeader& h = header();
-  PALIMPSEST_DEBUG_CHECK(i <= h.count, "a slot is inserted within or after the others");
+  PALIMPSEST_DEBUG_CHECK(i <= h.count,
+                         "a slot is inserted at an existing one or after the last one");
   PALIMPSEST_DEBUG_CHECK(gap_bytes() >= sizeof(Slot) + record_bytes(slot),
                          "an inserted record fits the gap");
   if (h.head_skip != 0) {

@@ -25,7 +25,7 @@ std::uint64_t named(std::uint64_t swip, const SwipNames& names) noexcept {
   if (names.page_of != nullptr && swip >> 63 != 0) {
     swip = raw(names.page_of(names.context, swip));
   }
-  PALIMPSEST_DEBUG_CHECK(is_page_id(swip), "a swip in a log record is a page id");
+  PALIMPSEST_DEBUG_CHECK(is_page_id(swip), "swips in a log record are page ids");
   return swip;
 }
 
@@ -115,7 +115,7 @@ std::optional<std::string> read_node_image(ConstBytes image, PageId page_id, Tre
                                            const SwipRule& swips, MutableBytes page) {
   const auto page_size = static_cast<std::uint32_t>(page.size());
   if (!is_node_image(image, page_size)) {
-    return fmt::format("{} bytes are no image of a node of {} bytes", image.size(), page_size);
+    return fmt::format("{} bytes are not an image of a node of {} bytes", image.size(), page_size);
   }
   const NodeHeader header = header_in(image);
   const std::size_t head_bytes = sizeof(NodeHeader) + slots_bytes(header);

@@ -177,7 +177,7 @@ class NodeCheck {
       return fmt::format("slot {}: {} bytes at {} are not in the heap", i, bytes, slot.offset);
     }
     if (!map_.mark(slot.offset, slot.offset + bytes)) {
-      return fmt::format("slot {}: {} bytes at {} overlap others", i, bytes, slot.offset);
+      return fmt::format("slot {}: {} bytes at {} overlap another record", i, bytes, slot.offset);
     }
     heap_used_ += bytes;
     if constexpr (std::is_same_v<Slot, LeafSlot>) {

@@ -18,7 +18,7 @@ void resolve_records(LeafNode leaf, std::span<const SlotIndex> slots, Resolution
                      BulkEpoch epoch) noexcept {
   for (const SlotIndex slot : slots) {
     const RecordState stored = stored_in(leaf, slot);
-    PALIMPSEST_DEBUG_CHECK((stored.flags & kVirtual) != 0, "what is resolved is virtual");
+    PALIMPSEST_DEBUG_CHECK((stored.flags & kVirtual) != 0, "only a virtual version is resolved");
     const RecordState after = resolved(stored, how);
     if (after.value.size() != stored.value.size()) {
       ValueBuffer value;

@@ -107,8 +107,8 @@ bool ExternalSort::next() {
 
 void ExternalSort::refuse_record(ByteView key, ByteView value) const {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("a record of {} bytes is to be sorted, with {} bytes of memory it has {} "
-                          "at most",
+              fmt::format("a record of {} bytes is too long to be sorted: with {} bytes of memory "
+                          "a record may have {}",
                           std::uint64_t{key.size()} + value.size(), shape_.memory_bytes,
                           record_bytes_max()));
 }

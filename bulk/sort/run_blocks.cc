@@ -51,10 +51,10 @@ std::optional<std::string_view> fault_of_block(ConstBytes block, std::uint64_t r
   BlockHeader header;
   std::memcpy(&header, block.data(), sizeof header);
   if (header.checksum != checksum_of(block, payload_bytes)) {
-    return "its checksum is another one";
+    return "its checksum does not match";
   }
   if (header.run != run || header.block != number || header.payload_bytes != payload_bytes) {
-    return "it is another block";
+    return "it holds another block";
   }
   return std::nullopt;
 }

@@ -67,7 +67,7 @@ void RunReader::request(std::uint64_t number) noexcept {
 /// Moves to the next block; the memory of the used one is for prefetching the one after it.
 void RunReader::open_next() {
   if (opened_ == blocks_.count(run_.payload_bytes)) {
-    refuse("records go on behind its end");
+    refuse("records continue beyond its end");
   }
   if (opened_ != 0) {
     request(number_ + 2);

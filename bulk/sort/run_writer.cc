@@ -26,7 +26,8 @@ void RunWriter::finish() {
   if (filled_ != 0) {
     write();
   }
-  check(number_ == blocks_.count(run_.payload_bytes), "a run has the bytes it was made for");
+  check(number_ == blocks_.count(run_.payload_bytes),
+        "a run has as many bytes as were announced for it");
   for (TransferQueue::Entry& entry : entries_) {
     queue_.await(entry);
   }

@@ -27,7 +27,7 @@ std::uint64_t take_number(std::string_view& rest) {
   rest.remove_prefix(1);
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
   if (error != std::errc()) {
-    refuse("what is to be a number is none");
+    refuse("a number is malformed");
   }
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   return number;
@@ -37,7 +37,7 @@ void check_run(const SavedSort& saved, const Run& run) {
   const std::uint64_t file_bytes = RunBlocks(saved.block_bytes).file_bytes(run.payload_bytes);
   if (run.number != saved.runs.size() + 1 || run.payload_bytes > saved.file_bytes ||
       run.offset_bytes > saved.file_bytes || file_bytes > saved.file_bytes - run.offset_bytes) {
-    refuse(fmt::format("run {} cannot be there", run.number));
+    refuse(fmt::format("run {} is not within the file", run.number));
   }
 }
 
@@ -62,7 +62,7 @@ SavedSort SavedSort::parse(std::string_view text) {
   saved.record_bytes = take_number(text);
   saved.file_bytes = take_number(text);
   if (saved.block_bytes <= sizeof(BlockHeader) || saved.block_bytes % kSortAlignmentBytes != 0) {
-    refuse("their blocks have no such size");
+    refuse("their block size is impossible");
   }
   while (!text.empty()) {
     Run run;

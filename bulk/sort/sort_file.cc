@@ -118,7 +118,7 @@ void SortFile::make() {
     }
   }
   throw Error(ErrorCode::already_exists,
-              fmt::format("{}: all names from {}1{} to {}{}{} are taken", device_.path(), prefix_,
+              fmt::format("{}: all names from {}1{} to {}{}{} are in use", device_.path(), prefix_,
                           kSuffix, prefix_, kNumberMax, kSuffix));
 }
 

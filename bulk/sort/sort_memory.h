@@ -29,7 +29,7 @@ class SortMemory {
   /// Takes an unused part; its content is undefined.
   [[nodiscard]] MutableBytes take(std::size_t bytes, std::size_t alignment_bytes = 1) noexcept {
     const std::size_t begin = (used_ + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
-    check(begin <= size_bytes_ && bytes <= size_bytes_ - begin, "a sort keeps to its memory");
+    check(begin <= size_bytes_ && bytes <= size_bytes_ - begin, "a sort stays within its memory");
     used_ = begin + bytes;
     return {memory_.get() + begin, bytes};
   }

@@ -23,8 +23,8 @@ void detail::refuse_within_own(std::string_view what, const std::string& path,
                                const std::string& own) {
   if (io::lies_within(path, own) && !io::lies_within(own, path)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("\"{}\" lies in \"{}\", the database's own directory: {} is made "
-                            "in a directory of its own, outside of it",
+                fmt::format("\"{}\" lies in \"{}\", the database's own directory: {} needs a "
+                            "directory of its own, outside of it",
                             path, own, what));
   }
 }

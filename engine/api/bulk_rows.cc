@@ -375,8 +375,9 @@ Outcome Bulk::call_once(const TableState& table, FunctionRef<Outcome(const Table
 
 void Bulk::require_whole() const {
   if (is_broken_) {
-    throw Error(ErrorCode::failed,
-                "a bulk of which a call has failed half-way can only be rolled back");
+    throw Error(
+        ErrorCode::failed,
+        "a call of this bulk transaction failed half-way: the transaction can only be rolled back");
   }
 }
 
@@ -385,7 +386,8 @@ void Bulk::require_open() const {
   require_whole();
   if (is_published_) {
     throw Error(ErrorCode::failed,
-                "a bulk whose commit has failed can only be committed again, or rolled back");
+                "the commit of this bulk transaction failed: it can only be committed again or "
+                "rolled back");
   }
 }
 

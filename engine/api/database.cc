@@ -108,9 +108,9 @@ bool Attempts::wait_after(const Error& error) {
 
 void refuse_other_process(std::string_view path, int process) {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("{}: process {} has opened the database, and this is a child of it: what "
-                          "a fork() has copied of it cannot be used; a child opens databases "
-                          "itself, each when no other process has it open",
+              fmt::format("{}: process {} opened the database, and this process is its child: it "
+                          "cannot use what fork() copied; a child must open databases itself, each "
+                          "when no other process has it open",
                           path, process));
 }
 
@@ -118,7 +118,7 @@ void require_writable(const DatabaseState& database) {
   if (database.is_read_only()) {
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("{}: a database that was opened to be read is not written to", database.path));
+        fmt::format("{}: the database is open read-only and cannot be written", database.path));
   }
 }
 
@@ -130,7 +130,7 @@ void TableHandle::require_open() const {
 }
 
 void refuse_moved_away(std::string_view what) {
-  throw Error(ErrorCode::invalid_argument, fmt::format("the {} was moved away", what));
+  throw Error(ErrorCode::invalid_argument, fmt::format("the {} was moved from", what));
 }
 
 engine::DefinitionPtr TableHandle::require_definition() const {
@@ -211,11 +211,10 @@ std::unique_ptr<engine::Engine> open_engine(const detail::DatabaseState& state,
     if (!state.is_read_only() || !state.overlay->has_refused()) {
       throw;
     }
-    throw Error(
-        ErrorCode::out_of_memory,
-        fmt::format("{}: opened to be read, it has more to recover than memory_bytes, {}, can "
-                    "hold; opening it to write recovers it for good",
-                    state.pages->path(), state.memory_bytes));
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("{}: opened read-only, the database has more to recover than "
+                            "memory_bytes, {}, can hold; opening it once for writing recovers it",
+                            state.pages->path(), state.memory_bytes));
   }
 }
 
@@ -259,7 +258,7 @@ detail::DatabaseState& Database::state() const {
   }
   if (state_ == nullptr || state_->engine == nullptr) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                state_ == nullptr ? "the database was moved away" : "the database was closed");
+                state_ == nullptr ? "the database was moved from" : "the database was closed");
   }
   state_->reserve_blocks();
   return *state_;
@@ -343,7 +342,7 @@ void Database::bind(Transaction& transaction) noexcept {
 Transaction Database::begin(const TransactionOptions& options) {
   detail::Visiting::refuse_within(this->state());
   if (options.read_only && (options.bulk || options.expected_changes != 0)) {
-    throw Error(ErrorCode::invalid_argument, "a bulk transaction writes: it cannot be read-only");
+    throw Error(ErrorCode::invalid_argument, "a bulk transaction cannot be read-only");
   }
   detail::DatabaseState& database = this->state();
   if (options.bulk) {
@@ -353,7 +352,7 @@ Transaction Database::begin(const TransactionOptions& options) {
   const bool is_serializable =
       engine::isolation_of(options.isolation, database.isolation) == txn::Isolation::serializable;
   if (options.bulk && options.isolation == Isolation::serializable) {
-    throw Error(ErrorCode::invalid_argument, "a bulk transaction is not serializable");
+    throw Error(ErrorCode::invalid_argument, "a bulk transaction cannot be serializable");
   }
   const bool is_bulk = options.bulk || (!is_serializable && !is_read_only &&
                                         is_too_large(*database.engine, options.expected_changes));
@@ -408,7 +407,7 @@ void Database::prefetch(std::span<const Place> places) const {
     const detail::TableHandle& table = detail::require_handle(place.table_, "table or index");
     if (&table.database() != &state) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("table \"{}\" is another database's", table.table().name()));
+                  fmt::format("table \"{}\" belongs to another database", table.table().name()));
     }
     kept.push_back(table.require_definition());
     const engine::TableDefinition& definition = *kept.back();
@@ -460,13 +459,13 @@ void require_same(const TableSchema& there, const TableSchema& wanted) {
     const std::string is_to_be = text_of_column(wanted.columns, i);
     if (is != is_to_be) {
       throw Error(ErrorCode::already_exists,
-                  fmt::format("table \"{}\" is there with other columns: column {} is {}, not {}",
+                  fmt::format("table \"{}\" exists with other columns: column {} is {}, not {}",
                               there.name, i + 1, is, is_to_be));
     }
   }
   if (there.key != wanted.key) {
     throw Error(ErrorCode::already_exists,
-                fmt::format("table \"{}\" is there with another key: ({}), not ({})", there.name,
+                fmt::format("table \"{}\" exists with another key: ({}), not ({})", there.name,
                             fmt::join(there.key, ", "), fmt::join(wanted.key, ", ")));
   }
 }

@@ -72,7 +72,7 @@ void require_between(std::string_view option, Type value, Type least, Type most,
                      std::string_view why = {}) {
   if (value < least || value > most) {
     refuse(option, text_of(value),
-           fmt::format("it is from {} to {}{}", text_of(least), text_of(most), why));
+           fmt::format("it must be from {} to {}{}", text_of(least), text_of(most), why));
   }
 }
 
@@ -136,7 +136,7 @@ std::uint32_t Reckoning::page_bytes_in_effect() const {
   if (!std::has_single_bit(options_.page_bytes) || options_.page_bytes < buffer::kPageSizeMin ||
       options_.page_bytes > buffer::kPageSizeMax) {
     refuse("page_bytes", text_of(std::uint64_t{options_.page_bytes}),
-           fmt::format("it is a power of two from {} to {}", buffer::kPageSizeMin,
+           fmt::format("it must be a power of two from {} to {}", buffer::kPageSizeMin,
                        buffer::kPageSizeMax));
   }
   return options_.page_bytes;
@@ -154,7 +154,7 @@ std::string Reckoning::memory_of_machine(std::uint64_t least) {
   const auto [all, whose] = memory_there();
   effective_.database.memory_bytes = std::max(all / kShareOfMemory, least);
   const std::string share = fmt::format("a quarter of the {}'s {}", whose, rounded(all));
-  return all / kShareOfMemory < least ? "the least there may be, more than " + share : share;
+  return all / kShareOfMemory < least ? "the minimum, more than " + share : share;
 }
 
 /// The machine would grant more, but kill the process when most of it is used.
@@ -173,7 +173,7 @@ void Reckoning::memory(std::uint32_t page_bytes) {
     reason = memory_of_machine(least);
   } else if (options_.memory_bytes < least) {
     refuse("memory_bytes", text_of(options_.memory_bytes),
-           fmt::format("it is at least {} with pages of {} bytes", least, page_bytes));
+           fmt::format("it must be at least {} with pages of {} bytes", least, page_bytes));
   } else {
     require_in_machine();
     effective_.database.memory_bytes = options_.memory_bytes;
@@ -197,17 +197,17 @@ void Reckoning::versions() {
 
 void Reckoning::files(std::uint32_t page_bytes) {
   if (options_.must_be_new && !options_.create_if_missing) {
-    refuse("must_be_new", "true", "create_if_missing is false, so that no new one can be made");
+    refuse("must_be_new", "true", "create_if_missing is false, so no database can be created");
   }
   if (options_.must_be_new && options_.read_only) {
-    refuse("must_be_new", "true", "read_only is true, so that no new one can be made");
+    refuse("must_be_new", "true", "read_only is true, so no database can be created");
   }
   effective_.database.create_if_missing = options_.create_if_missing && !options_.read_only;
   effective_.database.must_be_new = options_.must_be_new;
   effective_.database.background_threads = !options_.read_only;
   effective_.database.pages.page_size_bytes = page_bytes;
   show("create_if_missing", text_of(effective_.database.create_if_missing),
-       options_.read_only                                         ? "it is opened to be read"
+       options_.read_only ? "the database is opened read-only"
        : options_.create_if_missing == default_.create_if_missing ? "default"
                                                                   : "set");
   show_as_it_is("must_be_new", options_.must_be_new, default_.must_be_new);
@@ -238,7 +238,7 @@ void Reckoning::isolation() {
       options_.isolation == Isolation::by_default ? default_.isolation : options_.isolation;
   if (!options_.experimental.write_conflicts && wanted == default_.isolation) {
     effective_.isolation = txn::Isolation::none;
-    show("isolation", "none", "write conflicts are not noticed");
+    show("isolation", "none", "write conflicts are not detected");
     return;
   }
   effective_.isolation = isolation_of(wanted, txn::Isolation::snapshot);
@@ -246,7 +246,7 @@ void Reckoning::isolation() {
        wanted == default_.isolation ? "default" : "set");
   if (!options_.experimental.write_conflicts && effective_.isolation != txn::Isolation::none) {
     refuse("isolation", std::string(txn::name_of(effective_.isolation)),
-           "it is none if write conflicts are not noticed (experimental.write_conflicts)");
+           "it must be none if write conflicts are not detected (experimental.write_conflicts)");
   }
 }
 
@@ -331,7 +331,7 @@ static_assert(static_cast<int>(palimpsest::RecoveryPhase::analysis) ==
                       static_cast<int>(RecoveryPhase::redo) &&
                   static_cast<int>(palimpsest::RecoveryPhase::undo) ==
                       static_cast<int>(RecoveryPhase::undo),
-              "the public phases are the engine's");
+              "the public phases are those of the engine");
 
 }  // namespace
 

@@ -39,7 +39,7 @@ ErrorCode code_of(OutcomeKind kind) noexcept {
 
 Outcome::Outcome(OutcomeKind kind, Place place)
     : kind_(kind), place_(std::make_shared<const Place>(std::move(place))) {
-  check(kind != OutcomeKind::done, "what is done stands nowhere");
+  check(kind != OutcomeKind::done, "only a call that failed has a place");
 }
 
 const Outcome::Place& Outcome::place() const noexcept {

@@ -39,24 +39,24 @@ Value RowView::operator[](std::size_t column) const {
   const RowLayout& rows = format.rows();
   if (column >= rows.column_count()) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\" has no column {}, it has {}, from 0", rows.table(),
-                            column, rows.column_count()));
+                fmt::format("table \"{}\" has no column {}: it has {}, counted from 0",
+                            rows.table(), column, rows.column_count()));
   }
   if (const auto& place = rows.place(column); place.kind == PlaceKind::key) {
     return parts_->values(format, key_)[place.offset];
   }
   if (!rows.fits(bytes_)) [[unlikely]] {
     throw Error(ErrorCode::corruption,
-                fmt::format("table \"{}\": a row of {} bytes, the shortest has {}", rows.table(),
-                            bytes_.size(), rows.bytes_min()));
+                fmt::format("table \"{}\": a row of {} bytes is too short: the shortest has {}",
+                            rows.table(), bytes_.size(), rows.bytes_min()));
   }
   return rows.value(bytes_, column);
 }
 
 void RowView::refuse_column() const {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("table \"{}\": the column is one of another table, or of this one when "
-                          "it had other columns",
+              fmt::format("table \"{}\": the column belongs to another table, or to this one "
+                          "before its columns were altered",
                           whole(*format_).rows().table()));
 }
 

@@ -86,7 +86,8 @@ void check_kept_name(std::string_view name) {
   if (!name.empty() && (!name.ends_with(kKeptSuffix) || name.size() == kKeptSuffix.size() ||
                         name.find('/') != std::string_view::npos)) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("rows are kept as \"{}\": a name ends with \"{}\", and has no slash",
+                fmt::format("the saved rows are to be called \"{}\": the name must end with \"{}\" "
+                            "and contain no slash",
                             name, kKeptSuffix));
   }
 }
@@ -131,7 +132,8 @@ class RowSort::State {
   void add(const EncodedRow& row, std::string_view note) {
     if (row.layout != 0 && row.layout != layout_) [[unlikely]] {
       throw Error(ErrorCode::invalid_argument,
-                  "a sort's rows are of its table, with the columns that it had when it was made");
+                  "a sort takes only rows of its table, with the columns that the table had when "
+                  "the sort was created");
     }
     all_are_known_ = all_are_known_ && row.layout != 0;
     const auto note_len = static_cast<NoteLength>(note.size());
@@ -173,7 +175,8 @@ class RowSort::State {
   }
   [[nodiscard]] std::string save() {
     if (!keeps_) {
-      throw Error(ErrorCode::invalid_argument, "a sort without a name (kept_as) saves no rows");
+      throw Error(ErrorCode::invalid_argument,
+                  "a sort without a name (kept_as) cannot save its rows");
     }
     return sort_.save().text();
   }
@@ -182,7 +185,8 @@ class RowSort::State {
  private:
   void require_row() const {
     if (!has_row_) [[unlikely]] {
-      throw Error(ErrorCode::invalid_argument, "a sort shows the row that next() has found");
+      throw Error(ErrorCode::invalid_argument,
+                  "a sort has no current row before next() has found one");
     }
   }
 

@@ -57,7 +57,7 @@ class Source {
       : memory_(std::make_shared<io::OverlayMemory>(memory_bytes)),
         pages_(laid_over(database.string())) {
     if (!pages_->exists(buffer::kPageFileName)) {
-      throw Error(ErrorCode::not_found, fmt::format("{}: there is no database: no file \"{}\"",
+      throw Error(ErrorCode::not_found, fmt::format("{}: not a database: there is no file \"{}\"",
                                                     pages_->path(), buffer::kPageFileName));
     }
     if (!options.without_log) {
@@ -105,7 +105,7 @@ class CopyDirectory {
     if (!device_->list().empty()) {
       throw Error(
           ErrorCode::already_exists,
-          fmt::format("{}: a copy is made in a directory that is empty or not there", path_));
+          fmt::format("{}: the copy needs a directory that is empty or does not exist", path_));
     }
     is_mine_ = true;
     refuse_own(source);

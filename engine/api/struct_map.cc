@@ -87,22 +87,22 @@ void StructShape::State::add(const StructMember& member, std::vector<bool>& seen
   const RowLayout& layout = format->rows();
   const auto number = layout.find_column(member.column);
   if (!number) {
-    refuse(layout, member.column, "there is none of that name");
+    refuse(layout, member.column, "there is no such column");
   }
   const DataType& type = layout.column(*number).type;
   if (seen[*number]) {
-    refuse(layout, member.column, "it has two members");
+    refuse(layout, member.column, "the struct has two members for it");
   }
   seen[*number] = true;
   if (!member.holds(type)) {
     refuse(layout, member.column,
-           fmt::format("its member, of {} bytes, has not the type for {}", member.size,
+           fmt::format("its member, of {} bytes, does not have the type for {}", member.size,
                        text_of(type)));
   }
   if (member.is_nullable != type.nullable) {
     refuse(layout, member.column,
-           type.nullable ? "it may be null, and its member is no std::optional"
-                         : "it is never null, and its member is a std::optional");
+           type.nullable ? "it may be null, but its member is not a std::optional"
+                         : "it is never null, but its member is a std::optional");
   }
   const engine::ColumnPlace& place = layout.place(*number);
   const Converted converted{.column = *number,
@@ -112,7 +112,7 @@ void StructShape::State::add(const StructMember& member, std::vector<bool>& seen
   if (place.kind == PlaceKind::key) {
     in_key.push_back(converted);
   } else if (member.is_copied) {
-    check(place.width == member.size, "a member that is copied has the column's bytes");
+    check(place.width == member.size, "a member that is copied has as many bytes as its column");
     copied.push_back({.in_row = place.offset, .in_struct = member.offset, .size = member.size});
   } else {
     in_row.push_back(converted);
@@ -145,7 +145,7 @@ StructShape::StructShape(std::shared_ptr<const TableFormat> format,
 
 const StructShape::State& StructShape::state() const {
   if (state_ == nullptr) [[unlikely]] {
-    throw Error(ErrorCode::invalid_argument, "the table was moved away");
+    throw Error(ErrorCode::invalid_argument, "the table was moved from");
   }
   return *state_;
 }
@@ -158,8 +158,8 @@ void StructShape::require(const RowView& row) const {
   const TableFormat& format = *state().format;
   if (!row.has_layout(format.layout)) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\": the row is one of another table, or of this one with "
-                            "other columns than when its struct was looked at",
+                fmt::format("table \"{}\": the row belongs to another table, or to this one with "
+                            "other columns than when the StructMap was created",
                             format.rows().table()));
   }
 }
@@ -174,8 +174,8 @@ void StructShape::read(const RowView& row, void* into) const {
   const RowLayout& layout = state.format->rows();
   if (!layout.fits(row.bytes())) [[unlikely]] {
     throw Error(ErrorCode::corruption,
-                fmt::format("table \"{}\": a row of {} bytes, the shortest has {}", layout.table(),
-                            row.bytes().size(), layout.bytes_min()));
+                fmt::format("table \"{}\": a row of {} bytes is too short: the shortest has {}",
+                            layout.table(), row.bytes().size(), layout.bytes_min()));
   }
   for (const Piece& piece : state.pieces) {
     std::memcpy(at(into, piece.in_struct), row.bytes().data() + piece.in_row, piece.size);
@@ -196,7 +196,7 @@ void StructShape::encode(const void* from, StructBytes& into) const {
   const RowLayout& layout = state.format->rows();
   if (state.missing) {
     refuse(layout, layout.column(*state.missing).name,
-           "the struct has no member for it, as a whole row must");
+           "the struct has no member for it, and a whole row needs one for each column");
   }
   std::array<Value, kValuesInPlace> in_place{};
   std::vector<Value> others;
@@ -229,7 +229,7 @@ void StructShape::change(const RowView& row, const void* from, std::string& byte
                           : value == row[one.column];
     if (!same) {
       refuse(layout, layout.column(one.column).name,
-             "it is in the key, which a modified row keeps");
+             "it is in the key, which modify cannot change");
     }
   }
   std::vector<ColumnChange> changes;

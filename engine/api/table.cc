@@ -100,10 +100,10 @@ detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) co
   }
   const engine::ColumnPlace& place = format.rows().place(*number);
   if (place.kind == engine::PlaceKind::key) {
-    refuse("it is in the key, and is read by name");
+    refuse("it is in the key, and must be read by name");
   }
   if (place.type != type) {
-    refuse(fmt::format("it is {}, and is read as {}",
+    refuse(fmt::format("it is {}, and cannot be read as {}",
                        text_of(format.schema().columns[*number].type), name_of(type)));
   }
   return format.fixed_place(*number);

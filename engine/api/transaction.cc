@@ -31,7 +31,8 @@ InTransaction::InTransaction(TransactionState& state)
   transaction_->thread().used();
   if (state.is_converting) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                "a function that makes rows of an altered table uses its transaction");
+                "a function that converts rows of an altered table must not use the transaction "
+                "that alters it");
   }
 }
 
@@ -46,7 +47,7 @@ InTransaction reading(TransactionState& state) {
 InTransaction writing(TransactionState& state) {
   require_writable(*state.database);
   if (state.read_only) {
-    throw Error(ErrorCode::invalid_argument, "a transaction that was begun to read does not write");
+    throw Error(ErrorCode::invalid_argument, "a read-only transaction cannot write");
   }
   return InTransaction(state);
 }
@@ -54,8 +55,8 @@ InTransaction writing(TransactionState& state) {
 InTransaction dropping(TransactionState& state) {
   if (state.bulk != nullptr) {
     throw Error(ErrorCode::invalid_argument,
-                "a bulk transaction drops no tables and no indexes; run() begins one when versions "
-                "would take too much memory, unless restart_as_bulk is false");
+                "a bulk transaction cannot drop tables or indexes (run() restarts a transaction as "
+                "a bulk when its versions take too much memory, unless restart_as_bulk is false)");
   }
   return writing(state);
 }
@@ -79,7 +80,7 @@ InTransaction TableHandle::in_none() const {
 TransactionState& TableHandle::own(const Transaction& in) const {
   TransactionState& state = in.state();
   if (state.database != &database_) {
-    throw Error(ErrorCode::invalid_argument, "the transaction is one of another database");
+    throw Error(ErrorCode::invalid_argument, "the transaction belongs to another database");
   }
   return state;
 }
@@ -111,7 +112,7 @@ Transaction::~Transaction() {
 
 detail::TransactionState& Transaction::state() const {
   if (state_ == nullptr) {
-    throw Error(ErrorCode::invalid_argument, "the transaction was moved away");
+    throw Error(ErrorCode::invalid_argument, "the transaction was moved from");
   }
   if (!state_->owner.is_of_this_process()) [[unlikely]] {
     detail::refuse_other_process(state_->database->path, state_->database->process);
@@ -224,10 +225,11 @@ Outcome alter(detail::TransactionState& state, std::string_view table, engine::A
               const ConvertRow* convert) {
   const detail::InTransaction in = writing(state);
   if (in.bulk() == nullptr) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\": it is altered in a bulk transaction "
-                            "(TransactionOptions::bulk)",
-                            table));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "table \"{}\": altering a table needs a bulk transaction (TransactionOptions::bulk)",
+            table));
   }
   const Converting converting(state);
   return in.bulk()->alter_table(table, to, convert);

@@ -30,10 +30,11 @@ class Visiting {
   static void refuse_within(const DatabaseState& database) {
     for (const Visiting* at = innermost(); at != nullptr; at = at->outer_) [[unlikely]] {
       if (at->database_ == &database) {
-        throw Error(ErrorCode::invalid_argument,
-                    "the engine is used within a function that looks at rows in their pages "
-                    "(visit, visit_many) or edits them there (modify, modify_many, rewrite): a "
-                    "page is latched meanwhile; copy what is needed, and go on after the call");
+        throw Error(
+            ErrorCode::invalid_argument,
+            "the engine was called from within a function that reads rows in their pages (visit, "
+            "visit_many) or edits them there (modify, modify_many, rewrite), while their page is "
+            "latched: copy what is needed, and call the engine after the visit");
       }
     }
   }

@@ -268,7 +268,7 @@ BackupReport back_up(const BackupSource& source, io::Device& into, const BackupO
   const auto alone = into.lock_directory();
   if (const auto files = into.list(); !files.empty()) {
     throw Error(ErrorCode::already_exists,
-                fmt::format("{}: a backup is made in an empty directory; there is \"{}\"",
+                fmt::format("{}: a backup needs an empty directory, but this one has \"{}\"",
                             into.path(), files.front()));
   }
   try {

@@ -90,8 +90,8 @@ void LogCopy::read(wal::StreamPosition at, MutableBytes into) const {
 
 void LogCopy::refuse() const {
   throw Error(ErrorCode::no_space,
-              fmt::format("the log in {} had to be used again before it was copied: the backup is "
-                          "too slow for a log of {} bytes",
+              fmt::format("the log in {} had to be reused before it was copied: the backup is too "
+                          "slow for a log of {} bytes",
                           from_.directory(), from_.bytes_max()));
 }
 

@@ -47,16 +47,16 @@ ColumnNames::ColumnNames(const TableSchema& before, const TableAlteration& alter
 
 void ColumnNames::judge(const ColumnRename& rename) const {
   if (!before_.find_column(rename.from)) {
-    refuse(rename.from, "there is none that could be renamed");
+    refuse(rename.from, "there is no such column to rename");
   }
   if (std::ranges::find(columns_, rename.to, &ColumnDefinition::name) == columns_.end()) {
     refuse(rename.from,
-           fmt::format("it is to be \"{}\", which the table is not to have", rename.to));
+           fmt::format("it is renamed to \"{}\", which is not among the new columns", rename.to));
   }
   if (std::ranges::count(renamed_, rename.from, &ColumnRename::from) > 1 ||
       std::ranges::count(renamed_, rename.to, &ColumnRename::to) > 1) {
     refuse(rename.from,
-           fmt::format("it is to be \"{}\", and one of the two is named twice", rename.to));
+           fmt::format("it is renamed to \"{}\", but one of the two is named twice", rename.to));
   }
 }
 
@@ -78,7 +78,7 @@ std::vector<std::string> ColumnNames::after(const std::vector<std::string>& name
     after.emplace_back(this->after(name));
     const auto column = std::ranges::find(columns_, after.back(), &ColumnDefinition::name);
     if (column == columns_.end() || number_before(after.back()) != before_.find_column(name)) {
-      refuse(name, fmt::format("it is in {}, and would be gone", of));
+      refuse(name, fmt::format("it is in {}, and must be kept", of));
     }
   }
   return after;
@@ -90,7 +90,7 @@ void require_same_types(const TableSchema& before, const TableSchema& after) {
     const DataType& is = after.columns[*after.find_column(after.key[number])].type;
     if (was != is) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("table \"{}\", column \"{}\": it is in the key, and stays {}",
+                  fmt::format("table \"{}\", column \"{}\": it is in the key, and must stay {}",
                               after.name, after.key[number], text_of(was)));
     }
   }

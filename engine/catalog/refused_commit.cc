@@ -12,8 +12,8 @@ namespace palimpsest::engine {
 
 Error named(const txn::NotSerializable& error, const TableCatalog& tables) try {
   constexpr std::string_view kWhy =
-      "was read by the transaction, and changed by one that committed before it; it has been "
-      "rolled back";
+      "was read by the transaction and changed by another one, which committed first; the "
+      "transaction has been rolled back";
   for (const TablePtr& table : tables.all()) {
     const DefinitionPtr definition = table->keep_visible_to(nullptr);
     if (definition == nullptr) {

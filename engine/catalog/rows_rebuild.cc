@@ -74,7 +74,8 @@ btree::NewRecord RowConversion::encode(ByteView key) {
     refuse(key, error.what());
   }
   if (made.key != key) {
-    refuse(key, fmt::format("table \"{}\": the key of a row stays", before_.schema().name));
+    refuse(key, fmt::format("table \"{}\": altering it cannot change the key of a row",
+                            before_.schema().name));
   }
   return made;
 }

@@ -34,8 +34,9 @@ StoredDefinitions::StoredDefinitions(TreeCatalog& trees) : trees_(trees) {
 std::unique_ptr<const TableDefinition> StoredDefinitions::read(ByteView name, ByteView record) {
   StoredTable stored = decode(name, record);
   if (stored.schema.name != name) {
-    throw Error(ErrorCode::corruption, fmt::format("the record of table \"{}\" is that of \"{}\"",
-                                                   btree::printable(name), stored.schema.name));
+    throw Error(ErrorCode::corruption,
+                fmt::format("the record of table \"{}\" describes table \"{}\"",
+                            btree::printable(name), stored.schema.name));
   }
   auto definition = std::make_unique<TableDefinition>();
   definition->rows = take(stored.schema.name, stored.tree);
@@ -50,11 +51,11 @@ btree::BTree* StoredDefinitions::take(std::string_view table, TreeId id) {
   const auto known = known_.find(id);
   const char* why = nullptr;
   if (known == known_.end()) {
-    why = "is not there";
+    why = "does not exist";
   } else if (!known->second) {
-    why = "is not one for tables";
+    why = "is not a tree of tables";
   } else if (!used_.insert(id).second) {
-    why = "is another's, too";
+    why = "also belongs to another table or index";
   }
   if (why != nullptr) {
     throw Error(ErrorCode::corruption,

@@ -32,8 +32,8 @@ void require_keys_fit(const std::string& of, std::size_t bytes_min, std::uint32_
   if (const std::uint32_t most = btree::key_bytes_max(page_bytes); bytes_min > most) {
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("{}: a key has {} bytes or more, and one is at most {} with pages of {}", of,
-                    bytes_min, most, page_bytes));
+        fmt::format("{}: a key has at least {} bytes, but keys have at most {} with pages of {}",
+                    of, bytes_min, most, page_bytes));
   }
 }
 
@@ -352,7 +352,7 @@ Outcome TableCatalog::create_table_by(Transaction& by, const btree::WriteContext
       return {};
     }
     const btree::WriteOutcome outcome = tables_tree(by).insert(context, schema.name, record);
-    check(!outcome.existed, "a name that is free has no record");
+    check(!outcome.existed, "a new table has no stored definition");
     if (outcome.conflict) {  // left by an undone creation; its transaction goes on
       release_name(by, claimed.table);
       give_tree_back(by, *tree);
@@ -379,7 +379,7 @@ Outcome TableCatalog::drop_table(Transaction& by, std::string_view name) {
       if (outcome.conflict) {
         return outcome_at(OutcomeKind::conflict, name);
       }
-      check(outcome.existed, "a table that is there has a record");
+      check(outcome.existed, "an existing table has a stored definition");
       claimed.table->change_to(nullptr);
       drop_trees(by, trees);
     }
@@ -435,7 +435,7 @@ Outcome TableCatalog::create_index_by(Transaction& by, const btree::WriteContext
         give_tree_back(by, tree);
         return outcome_at(OutcomeKind::conflict, name);
       }
-      check(outcome.existed, "a table that is there has a record");
+      check(outcome.existed, "an existing table has a stored definition");
     }
     claimed.table->change_to(std::move(definition));
   } catch (...) {
@@ -469,7 +469,7 @@ Outcome TableCatalog::drop_index(Transaction& by, std::string_view name, std::st
     if (outcome.conflict) {
       return outcome_at(OutcomeKind::conflict, name);
     }
-    check(outcome.existed, "a table that is there has a record");
+    check(outcome.existed, "an existing table has a stored definition");
     claimed.table->change_to(std::move(definition));
     drop_trees(by, {&dropped, 1});
     return {};

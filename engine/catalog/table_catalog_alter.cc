@@ -28,8 +28,8 @@ Outcome TableCatalog::alter_table(Transaction& by, std::string_view name, AlterS
     TableState& table = *claimed.table;
     if (table.bulk_view(&by) != nullptr) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("table \"{}\": this bulk has changed its rows; columns are changed "
-                              "before rows",
+                  fmt::format("table \"{}\": this bulk has already changed its rows: columns must "
+                              "be altered before rows are changed",
                               name));
     }
     if (table.visible_to(&by)->commit_status == bulk) {

@@ -130,7 +130,7 @@ bool TableCatalog::wait_for_readers(const Transaction& by, const TableState& tab
     if (waited >= txn::OwnWait::kGrace && oldest != nullptr && oldest != &by &&
         oldest->thread().is_bound_to_this()) {
       txn::OwnWait::refuse(
-          fmt::format("table \"{}\": a bulk, which begins when nobody reads what was there before,",
+          fmt::format("table \"{}\": a bulk, which begins when no reader needs the earlier state,",
                       table.name()));
     }
     if (waited >= patience_) {
@@ -148,8 +148,8 @@ void TableCatalog::wait_until_retired(const Transaction& by, const TableState& t
   if (!wait_for_readers(by, table, is_in_the_way)) {
     throw Error(
         ErrorCode::gate_timeout,
-        fmt::format("table \"{}\": bulk {} has changed it, and {} began before its commit "
-                    "and still reads what was there before",
+        fmt::format("table \"{}\": bulk {} has changed it, and {} began before its commit and "
+                    "still reads the earlier state: end that reader",
                     table.name(), raw(table.last_bulk()), transactions_.oldest_reader_text()));
   }
 }
@@ -160,10 +160,9 @@ void TableCatalog::wait_for_room(const Transaction& by, const TableState& table)
   if (!wait_for_readers(by, table, [&] { return !bulks_.ledger.has_room(); })) {
     throw Error(
         ErrorCode::too_many_bulks,
-        fmt::format("table \"{}\": {} bulks of tables with rows are not retired, as many as "
-                    "there may be; {} has kept those apart that have committed since it "
-                    "began, and {} that were rolled back are not undone yet; end the "
-                    "reader, and begin the bulk again",
+        fmt::format("table \"{}\": {} bulks of tables with rows are not retired, which is the "
+                    "limit; {} keeps the committed ones from retiring, and {} that were rolled "
+                    "back are not undone yet; end the reader, and begin the bulk again",
                     table.name(), bulks_.epochs.count(), transactions_.oldest_reader_text(),
                     bulks_.ledger.aborted()));
   }

@@ -98,15 +98,13 @@ std::string TableCatalog::held_back() const {
     return {};
   }
   const std::string held = fmt::format(
-      "{} trees that bulks and alterations have replaced are kept for readers that are still open",
-      trees);
+      "{} trees replaced by bulks and alterations are kept for readers that are still open", trees);
   if (!reader) {
     return held;
   }
-  return fmt::format(
-      "{}, of which the oldest, {} in slot {}, began {:.1f} s ago and is to end first", held,
-      reader->only_reads ? "a transaction that only reads, or a cursor," : "a transaction",
-      raw(reader->slot), std::chrono::duration<double>(reader->age).count());
+  return fmt::format("{}; the oldest, {} in slot {}, began {:.1f} s ago and must end first", held,
+                     reader->only_reads ? "a read-only transaction, or a cursor," : "a transaction",
+                     raw(reader->slot), std::chrono::duration<double>(reader->age).count());
 }
 
 BTree& TableCatalog::take_from_store(const Transaction& by) {

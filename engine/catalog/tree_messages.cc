@@ -11,8 +11,8 @@ namespace {
 std::string of_table(const TableState& table, std::string_view what) {
   return fmt::format(
       "table \"{}\": {}; other tables can be used, and so can its rows on other pages: copy them, "
-      "drop the table and load it again, or restore a backup; palimpsest salvage copies all that "
-      "can be read into a new database",
+      "drop the table and load it again, or restore a backup; palimpsest salvage copies everything "
+      "readable into a new database",
       table.name(), what);
 }
 

@@ -156,7 +156,7 @@ BTree& TreePool::take(const txn::Transaction& inside) {
     name = fmt::format("{}{}", kTreeNamePrefix, next_number_++);
   }
   BTree* const made = catalog_.make(transactions_, name, &inside);
-  check(made != nullptr, "names of new trees are new");
+  check(made != nullptr, "a new tree has a new name");
   return *made;
 }
 

@@ -46,7 +46,7 @@ std::optional<std::string> misfit_of_floating(const DataType& type, double value
       std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())) {
     return std::nullopt;
   }
-  return fmt::format("{} is beyond what it can hold", value);
+  return fmt::format("{} is beyond the range of the type", value);
 }
 
 /// An integer fits a floating-point column if it is represented exactly.
@@ -118,7 +118,7 @@ std::optional<std::string> misfit(const DataType& type, const Value& value) {
     if (value.kind() == ValueKind::integer && type.type == ColumnType::decimal) {
       return misfit_of_decimal(type, Decimal::of(value.as_integer()));
     }
-    return fmt::format("{} is no value of it", name_of(value.kind()));
+    return fmt::format("{} is not one of its values", name_of(value.kind()));
   }
   switch (value.kind()) {
     case ValueKind::integer: return misfit_of_integer(type, value.as_integer());

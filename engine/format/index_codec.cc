@@ -37,8 +37,8 @@ IndexEntry IndexCodec::encode(std::span<const Value> values, ByteView primary_ke
   }
   if (primary_key.size() > into.size() - columns.size()) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("index \"{}\": {} bytes of its columns and {} of the primary key are "
-                            "more than the {} of a key",
+                fmt::format("index \"{}\": {} bytes of its columns and {} of the primary key "
+                            "exceed the {} of a key",
                             name_, columns.size(), primary_key.size(), into.size()));
   }
   primary_key.copy(into.data() + columns.size(), primary_key.size());

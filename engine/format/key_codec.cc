@@ -160,7 +160,7 @@ ByteView KeyCodec::finish(const KeyWriter& writer, std::size_t room) const {
 }
 
 ByteView KeyCodec::encode(std::span<const Value> first_values, std::span<char> into) const {
-  check(first_values.size() <= columns_.size(), "a key has no more values than columns");
+  check(first_values.size() <= columns_.size(), "a key has at most as many values as columns");
   KeyWriter writer(into);
   for (std::size_t column = 0; column < first_values.size(); ++column) {
     put(writer, column, first_values[column]);
@@ -186,8 +186,8 @@ ByteView KeyCodec::encode_beginning(std::span<const Value> first_values,
     return is_open(last) ? key : key.substr(0, key.size() - kEndOfTextBytes);
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("table \"{}\", column \"{}\": a range of what begins with {}, which is "
-                          "no text of {}",
+              fmt::format("table \"{}\", column \"{}\": a range of texts that begin with {}, which "
+                          "is not a text of {}",
                           table_, columns_[last].name, first_values[last].text(), text_of(type)));
 }
 
@@ -282,7 +282,7 @@ std::optional<std::string> KeyCodec::decode_value(std::size_t column, ByteView s
     KeyWriter again(memory);
     put(again, column, decoded.values_.back());
     if (!again.key().ends_with(stored)) {
-      return "a number in a form that keys do not have";
+      return "a number that is not in the form of keys";
     }
   }
   return std::nullopt;
@@ -292,7 +292,7 @@ std::optional<std::string> KeyCodec::decode_column(std::size_t column, ByteView&
                                                    DecodedKey& decoded) const {
   const auto taken = take(column, rest);
   if (!taken) {
-    return "its bytes are cut off, or have no form of it";
+    return "its bytes are cut off, or do not have its form";
   }
   const bool nullable = columns_[column].type.nullable;
   if (nullable && (*taken)[0] == kNullMark) {

@@ -115,9 +115,11 @@ void RowLayout::require_room(const BytesOf& bytes_of) const {
     size += bytes_of(column).size();
   }
   if (size > kRowBytesMax) [[unlikely]] {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\": a row of {} bytes beside its key, it has at most {}",
-                            table_, size, kRowBytesMax));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "table \"{}\": a row of {} bytes beside its key is too long: the longest has {}",
+            table_, size, kRowBytesMax));
   }
 }
 
@@ -162,7 +164,7 @@ bool RowLayout::are_in_place(std::span<const ColumnChange> changes) const noexce
 void RowLayout::require_changes(std::span<const ColumnChange> changes) const {
   for (const ColumnChange& change : changes) {
     check(change.column < columns_.size() && places_[change.column].kind != PlaceKind::key,
-          "a row's change is of one of its columns");
+          "a change of a row names one of its columns");
     require_fit(table_, columns_[change.column], change.value);
   }
 }
@@ -180,7 +182,7 @@ void RowLayout::change_in_place(ValueEditor& row, std::span<const ColumnChange> 
 void RowLayout::change(ByteView row, std::span<const ColumnChange> changes,
                        std::string& changed) const {
   require_changes(changes);
-  check(fits(row), "a row that is changed has all fixed columns");
+  check(fits(row), "a changed row has all fixed columns");
   const auto bytes_of = [&](std::size_t column) {
     const ColumnChange* change = find_change(changes, column);
     return change != nullptr ? bytes_or_none(change->value) : variable(row, places_[column]);
@@ -255,7 +257,8 @@ std::optional<std::string> RowLayout::fault_of_fixed(ByteView row, std::size_t c
   const ColumnPlace& place = places_[column];
   const ByteView bytes = row.substr(place.offset, place.width);
   if (is_null(row, place)) {
-    return is_zero(bytes) ? std::nullopt : std::optional<std::string>("it is null and not zero");
+    return is_zero(bytes) ? std::nullopt
+                          : std::optional<std::string>("it is null, but its bytes are not zero");
   }
   return place.type == ColumnType::character
              ? std::nullopt
@@ -273,26 +276,28 @@ std::optional<std::string> RowLayout::fault_of_variable(ByteView row) const {
     }
     const std::size_t size_max = is_null(row, places_[variable_[number]]) ? 0 : column.type.length;
     if (end - begin > size_max) {
-      return fmt::format("column \"{}\": {} bytes, there may be {}", column.name, end - begin,
+      return fmt::format("column \"{}\": {} bytes, of at most {}", column.name, end - begin,
                          size_max);
     }
     begin = end;
   }
   if (begin != row.size() - variable_begin_) {
-    return fmt::format("{} bytes behind the last column", row.size() - variable_begin_ - begin);
+    return fmt::format("{} bytes after the last column", row.size() - variable_begin_ - begin);
   }
   return std::nullopt;
 }
 
 std::optional<std::string> RowLayout::validate(ByteView row) const {
   if (!fits(row)) {
-    return fmt::format("a row of {} bytes, the shortest has {}", row.size(), variable_begin_);
+    return fmt::format("a row of {} bytes is too short: the shortest has {}", row.size(),
+                       variable_begin_);
   }
   if (row.size() > kRowBytesMax) {
-    return fmt::format("a row of {} bytes, the longest has {}", row.size(), kRowBytesMax);
+    return fmt::format("a row of {} bytes is too long: the longest has {}", row.size(),
+                       kRowBytesMax);
   }
   if (has_unused_bits(row)) {
-    return "bits of the nulls that no column has are set";
+    return "null bits of columns that do not exist are set";
   }
   for (const std::size_t number : judged_) {
     if (is_plain_decimal(row, number)) [[likely]] {

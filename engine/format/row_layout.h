@@ -49,7 +49,8 @@
 
 namespace palimpsest::engine {
 
-static_assert(std::endian::native == std::endian::little, "rows are read by plain loads");
+static_assert(std::endian::native == std::endian::little,
+              "integers in rows are read in the byte order of the processor");
 
 /// Where a column is found.
 enum class PlaceKind : std::uint8_t {

@@ -118,9 +118,10 @@ void RowWriter::set(std::size_t column, const Value& value) {
 
 void RowWriter::refuse_size(std::size_t bytes) {
   drop();
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("table \"{}\": a row of {} bytes beside its key, it has at most {}",
-                          schema_.name, bytes, kRowBytesMax));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("table \"{}\": a row of {} bytes beside its key is too long: the longest has {}",
+                  schema_.name, bytes, kRowBytesMax));
 }
 
 }  // namespace palimpsest

@@ -22,8 +22,8 @@ template <class... Arguments>
 /// `of` names the owner of the name in errors.
 void check_name(std::string_view name, std::string_view of) {
   if (name.empty() || name.size() > kNameBytesMax) {
-    refuse("{} \"{}\": a name has 1 to {} bytes, this one {}", of, name.substr(0, kNameBytesMax),
-           kNameBytesMax, name.size());
+    refuse("{} \"{}\": a name must have 1 to {} bytes, this one has {}", of,
+           name.substr(0, kNameBytesMax), kNameBytesMax, name.size());
   }
   const auto is_control = [](char character) {
     return static_cast<unsigned char>(character) < 0x20 || character == 0x7F;
@@ -43,18 +43,18 @@ std::string fault_of(const DataType& type) {
     return fmt::format("there is no type {}", static_cast<unsigned>(type.type));
   }
   if (type.length > length_max || (is_text && type.length == 0)) {
-    return fmt::format("a length of {} bytes, it has {} to {}", type.length, is_text ? 1 : 0,
-                       length_max);
+    return fmt::format("a length of {} bytes: it must be from {} to {}", type.length,
+                       is_text ? 1 : 0, length_max);
   }
   if (type.type != ColumnType::decimal) {
-    return type.precision == 0 && type.scale == 0 ? "" : "precision and scale are of decimals only";
+    return type.precision == 0 && type.scale == 0 ? "" : "only decimals have precision and scale";
   }
   if (type.precision == 0 || type.precision > kDecimalDigitsMax) {
-    return fmt::format("{} digits, it has 1 to {}", type.precision, kDecimalDigitsMax);
+    return fmt::format("{} digits: it must have 1 to {}", type.precision, kDecimalDigitsMax);
   }
   return type.scale <= type.precision
              ? ""
-             : fmt::format("{} digits behind the point, it has at most all {}", type.scale,
+             : fmt::format("{} digits after the point, but only {} digits in all", type.scale,
                            type.precision);
 }
 
@@ -62,7 +62,7 @@ void check_no_name_twice(std::vector<std::string_view> names, std::string_view o
   std::ranges::sort(names);
   const auto twice = std::ranges::adjacent_find(names);
   if (twice != names.end()) {
-    refuse("{}: column \"{}\" is there twice", of, *twice);
+    refuse("{}: column \"{}\" is named twice", of, *twice);
   }
 }
 
@@ -70,7 +70,7 @@ void check_no_name_twice(std::vector<std::string_view> names, std::string_view o
 void check_key_columns(const TableSchema& table, std::span<const std::string> names,
                        const std::string& of) {
   if (names.empty() || names.size() > kKeyColumnsMax) {
-    refuse("{}: {} columns, it has 1 to {}", of, names.size(), kKeyColumnsMax);
+    refuse("{}: {} columns: it must have 1 to {}", of, names.size(), kKeyColumnsMax);
   }
   std::size_t bytes = 0;
   for (const std::string& name : names) {
@@ -82,7 +82,7 @@ void check_key_columns(const TableSchema& table, std::span<const std::string> na
   }
   check_no_name_twice({names.begin(), names.end()}, of);
   if (bytes > kKeyBytesMax) {
-    refuse("{}: at least {} bytes, a key has at most {}", of, bytes, kKeyBytesMax);
+    refuse("{}: at least {} bytes, but a key has at most {}", of, bytes, kKeyBytesMax);
   }
 }
 
@@ -130,7 +130,7 @@ void TableSchema::validate() const {
   check_name(name, "table");
   const std::string of = fmt::format("table \"{}\"", name);
   if (columns.empty() || columns.size() > kColumnsMax) {
-    refuse("{}: {} columns, it has 1 to {}", of, columns.size(), kColumnsMax);
+    refuse("{}: {} columns: it must have 1 to {}", of, columns.size(), kColumnsMax);
   }
   std::vector<std::string_view> names;
   for (const ColumnDefinition& column : columns) {
@@ -145,7 +145,7 @@ void TableSchema::validate() const {
   check_key_columns(*this, key, of + ", primary key");
   for (const std::string& column : key) {
     if (columns[*find_column(column)].type.nullable) {
-      refuse("{}: column \"{}\" of the primary key may be null", of, column);
+      refuse("{}: column \"{}\" of the primary key must not be nullable", of, column);
     }
   }
 }

@@ -49,7 +49,7 @@ static_assert(kNameBytesMax <= 0xFF && kColumnsMax <= 0xFFFF && kIndexesMax <= 0
 
 void require(bool holds, std::string_view field) {
   if (!holds) {
-    refuse(fmt::format("{} is not what it may be", field));
+    refuse(fmt::format("{} has an invalid value", field));
   }
 }
 
@@ -92,7 +92,7 @@ void check_whole(const StoredTable& table) {
   table.schema.validate();
   if (table.indexes.size() > kIndexesMax) {
     refuse_argument(
-        fmt::format("{} indexes, it has at most {}", table.indexes.size(), kIndexesMax));
+        fmt::format("{} indexes: it has at most {}", table.indexes.size(), kIndexesMax));
   }
   std::vector<TreeId> trees{kNoTree, table.tree};
   std::vector<std::string_view> names;
@@ -104,10 +104,10 @@ void check_whole(const StoredTable& table) {
   std::ranges::sort(trees);
   std::ranges::sort(names);
   if (std::ranges::adjacent_find(trees) != trees.end()) {
-    refuse_argument("a tree that is none, or there twice");
+    refuse_argument("a tree number that is invalid or used twice");
   }
   if (std::ranges::adjacent_find(names) != names.end()) {
-    refuse_argument("two indexes of one name");
+    refuse_argument("two indexes of the same name");
   }
 }
 
@@ -205,7 +205,7 @@ StoredTable take_table(Reader& reader) {
   for (unsigned taken = 0; taken < header.index_count; ++taken) {
     table.indexes.push_back(take_index(reader, table.schema));
   }
-  require(reader.at_end(), "what follows the last index");
+  require(reader.at_end(), "the content after the last index");
   return table;
 }
 

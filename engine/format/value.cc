@@ -26,12 +26,12 @@ std::string_view name_of(ValueKind kind) noexcept {
 
 void Value::refuse_integer(std::uint64_t value) {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("{} is no value of a column: its integers end at {}", value,
+              fmt::format("{} does not fit a column: the largest integer is {}", value,
                           std::numeric_limits<std::int64_t>::max()));
 }
 
 void Value::refuse(ValueKind wanted) const {
-  throw Error(ErrorCode::invalid_argument, fmt::format("a value is asked for as {}, it is {}",
+  throw Error(ErrorCode::invalid_argument, fmt::format("a value was requested as {}, but is {}",
                                                        name_of(wanted), name_of(kind())));
 }
 

@@ -99,7 +99,7 @@ void Analyser::take(const LoggedRecord& logged) {
   ++result_.records_counted;
   const auto record = wal::decode(logged.record);
   if (!record) {
-    refuse(logged, "no record of this kind is known");
+    refuse(logged, "its kind is unknown");
   }
   TransactionTable::Open* owner = nullptr;
   switch (record->role) {
@@ -134,7 +134,7 @@ void Analyser::tree_body(const LoggedRecord& logged, const wal::TransactionRecor
                          TransactionTable::Open* owner) {
   const auto summary = btree::summarize(record.body);
   if (!summary) {
-    refuse(logged, "it is no record of a tree");
+    refuse(logged, "it is not a record of a tree");
   }
   if (record.role == RecordRole::change
           ? !summary->is_undoable
@@ -198,7 +198,7 @@ void Analyser::extent(const LoggedRecord& logged, RecordRole role, TransactionTa
 void Analyser::space_body(const LoggedRecord& logged, const wal::TransactionRecord& record,
                           TransactionTable::Open* owner) {
   if (!options_.freed_runs || owner != nullptr) {
-    refuse(logged, "a space record where none is known");
+    refuse(logged, "a space record where none is expected");
   }
   options_.freed_runs(record.body, [&](const PageRun& run) { free(run, logged.record.gsn); });
 }

@@ -40,9 +40,10 @@ CheckpointNote decode_checkpoint_note(std::string_view bytes) {
   }
   if (stored.version != kNoteVersion || stored.reserved != 0 ||
       raw(stored.note.clock) > kCounterMax || stored.note.replayed_up_to > stored.note.clock) {
-    throw Error(ErrorCode::corruption,
-                fmt::format("the note of {} bytes in the log's control file is none of version {}",
-                            bytes.size(), kNoteVersion));
+    throw Error(
+        ErrorCode::corruption,
+        fmt::format("the note of {} bytes in the log's control file does not have version {}",
+                    bytes.size(), kNoteVersion));
   }
   return stored.note;
 }

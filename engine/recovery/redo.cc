@@ -132,7 +132,7 @@ void LogFeeder::add(const LoggedRecord& logged) {
   const auto record = wal::decode(logged.record);
   if (!record) {
     throw Error(ErrorCode::corruption,
-                fmt::format("log of slot {}, record at LSN {}: no record of this kind is known",
+                fmt::format("log of slot {}, record at LSN {}: its kind is unknown",
                             raw(logged.slot), raw(logged.lsn)));
   }
   if (record->body_kind == wal::BodyKind::tree) {

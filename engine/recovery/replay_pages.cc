@@ -127,10 +127,9 @@ void ReplayPages::refuse(const buffer::PageRead& read) const {
     if (error.code() != ErrorCode::corruption) {
       throw;
     }
-    throw Error(error.code(),
-                fmt::format("a page that the log changes cannot be read, and what has "
-                            "been committed of it would be lost: {}; {}",
-                            error.what(), kWayOut));
+    throw Error(error.code(), fmt::format("a page that the log changes cannot be read, and "
+                                          "committed changes to it would be lost: {}; {}",
+                                          error.what(), kWayOut));
   }
 }
 

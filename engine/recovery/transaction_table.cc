@@ -44,14 +44,14 @@ TransactionTable::Open& TransactionTable::change(const wal::LoggedRecord& logged
     log.open = Open{.first = logged.lsn, .given_up = {}};
   } else {
     if (back > raw(logged.lsn)) {
-      refuse(logged, "it leads back to before the log's beginning");
+      refuse(logged, "it points to before the beginning of the log");
     }
     const Lsn before{raw(logged.lsn) - back};
     if (!log.open && before >= log.oldest) {
       refuse(logged, "it belongs to a transaction that has ended");
     }
     if (log.open && before != log.open->undo_next) {
-      refuse(logged, "it does not lead back to its transaction's change before");
+      refuse(logged, "it does not point to the previous change of its transaction");
     }
     if (!log.open) {
       log.open = Open{.given_up = {}};
@@ -66,7 +66,7 @@ TransactionTable::Open& TransactionTable::compensation(const wal::LoggedRecord& 
   Open& open = named(logged, prefix.of);
   const bool known = open.undo_next != wal::kNoLsn;
   if (known && prefix.undo_next != wal::kNoLsn && prefix.undo_next >= open.undo_next) {
-    refuse(logged, "compensation undoes what was undone before");
+    refuse(logged, "a compensation undoes a change that is undone already");
   }
   open.undo_next = prefix.undo_next;
   return open;
@@ -77,7 +77,7 @@ TransactionTable::Open& TransactionTable::named(const wal::LoggedRecord& logged,
   static_cast<void>(log_of(logged));
   SlotLog& log = logs_[{name.incarnation, name.slot}];
   if (name.incarnation > logged.incarnation || (log.ended && name.first <= *log.ended)) {
-    refuse(logged, "it undoes a transaction that has ended, or that cannot be");
+    refuse(logged, "it undoes a transaction that has ended, or that cannot be undone");
   }
   if (!log.open) {
     log.open = Open{.first = name.first, .given_up = {}};
@@ -105,7 +105,7 @@ std::vector<GivenUp> TransactionTable::commit(const wal::LoggedRecord& logged) {
 void TransactionTable::rolled_back(const wal::LoggedRecord& logged,
                                    const wal::TransactionName& name) {
   if (named(logged, name).undo_next != wal::kNoLsn) {
-    refuse(logged, "a transaction is said to be rolled back whose changes are not undone");
+    refuse(logged, "a transaction ends as rolled back before all of its changes are undone");
   }
   SlotLog& log = logs_[{name.incarnation, name.slot}];
   log.open.reset();
@@ -132,7 +132,7 @@ void TransactionTable::require_changes(const LogName& name, const SlotLog& log) 
   const bool undone = log.open->first != wal::kNoLsn && log.open->undo_next == wal::kNoLsn;
   if (!undone && (log.open->first == wal::kNoLsn || log.open->first < log.oldest)) {
     refuse(name.first, name.second, log.open->undo_next,
-           "its transaction began before replay's start, and its end is missing");
+           "its transaction began before the start of replay, and its end is missing");
   }
 }
 

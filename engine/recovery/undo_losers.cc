@@ -59,7 +59,7 @@ class Undo {
 
   void run() {
     const auto slot = parts_.slots.claim(SlotId{0});
-    check(slot.has_value(), "recovery has the slots to itself");
+    check(slot.has_value(), "recovery is the only user of the slots");
     parts_.slots[*slot].merge(parts_.clock.now());
     {
       wal::TransactionLog log(parts_.log, parts_.clock, *slot);
@@ -83,13 +83,11 @@ class Undo {
       if (error.code() != ErrorCode::corruption) {
         throw;
       }
-      throw Error(
-          error.code(),
-          fmt::format(
-              "a transaction that a crash has interrupted cannot be undone, and its "
-              "changes would stay: {}; restore a backup, or copy what can be read of it into a "
-              "new database: palimpsest salvage",
-              error.what()));
+      throw Error(error.code(),
+                  fmt::format("a transaction interrupted by a crash cannot be undone, and its "
+                              "changes would stay: {}; restore a backup, or copy what can be read "
+                              "of it into a new database: palimpsest salvage",
+                              error.what()));
     }
   }
 

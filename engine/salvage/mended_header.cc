@@ -115,9 +115,9 @@ FileHeader guess(io::File& file, const std::optional<Uuid>& uuid) {
     }
   }
   if (best.pages == 0) {
-    throw Error(
-        ErrorCode::not_a_database,
-        fmt::format("page file \"{}\" has neither a header nor any whole page", file.name()));
+    throw Error(ErrorCode::not_a_database,
+                fmt::format("page file \"{}\" has neither a readable header nor any whole page",
+                            file.name()));
   }
   header.uuid = uuid.value_or(Uuid{});
   header.open_count = 1;

@@ -52,7 +52,7 @@ void SourceLog::open(io::Device* device, bool knows_uuid) {
   const wal::ControlState& control = store_->control().state();
   if (knows_uuid && control.uuid != file_.header().uuid) {
     throw Error(ErrorCode::corruption,
-                fmt::format("{}: the log is that of another database", device->path()));
+                fmt::format("{}: the log belongs to another database", device->path()));
   }
 }
 

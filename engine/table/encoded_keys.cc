@@ -27,17 +27,17 @@ void KeySpace::refuse(const std::string& why) const {
 
 void KeySpace::require_length(std::size_t bytes) const {
   if (bytes == 0 || bytes > bytes_max_) [[unlikely]] {
-    refuse(fmt::format("a key of {} bytes, keys have 1 to {}", bytes, bytes_max_));
+    refuse(fmt::format("a key of {} bytes: keys must have 1 to {}", bytes, bytes_max_));
   }
 }
 
 void KeySpace::require_encodable(const Key& key) const {
   if (key.is_encoded()) {
     if (index_ != nullptr) [[unlikely]] {
-      refuse("keys of an index are given as values, not encoded");
+      refuse("keys of an index must be given as values, not encoded");
     }
   } else if (key.values().size() > codec_->column_count()) [[unlikely]] {
-    refuse(fmt::format("a key of {} values, it has {} columns", key.values().size(),
+    refuse(fmt::format("a key of {} values: it has {} columns", key.values().size(),
                        codec_->column_count()));
   }
 }
@@ -49,7 +49,7 @@ bool KeySpace::is_whole(ByteView encoded) const noexcept {
 void KeySpace::require_whole(ByteView encoded) const {
   require_length(encoded.size());
   if (!is_whole(encoded)) [[unlikely]] {
-    refuse(fmt::format("{} bytes that are no key of its {} columns", encoded.size(),
+    refuse(fmt::format("{} bytes that are not a key of its {} columns", encoded.size(),
                        codec_->column_count()));
   }
 }
@@ -61,7 +61,7 @@ ByteView KeySpace::whole(const Key& key, KeyMemory& into) const {
     return key.bytes();
   }
   if (key.values().size() != codec_->column_count()) [[unlikely]] {
-    refuse(fmt::format("a key of {} values, it has {} columns", key.values().size(),
+    refuse(fmt::format("a key of {} values: it has {} columns", key.values().size(),
                        codec_->column_count()));
   }
   const ByteView encoded = codec_->encode(key.values(), into.room(bytes_max_).first(bytes_max_));
@@ -83,7 +83,7 @@ ByteView KeySpace::first_columns(const Key& key, KeyMemory& into) const {
   const ByteView bytes = key.bytes();
   const auto whole = codec_->bytes_of(bytes);
   if (bytes.size() > bytes_max_ || (whole && *whole != bytes.size())) [[unlikely]] {
-    refuse(fmt::format("a bound of {} bytes that no key begins with, keys have at most {}",
+    refuse(fmt::format("a bound of {} bytes that no key begins with: keys have at most {}",
                        bytes.size(), bytes_max_));
   }
   return bytes;
@@ -95,7 +95,7 @@ ByteView KeySpace::beginning(const Key& key, KeyMemory& into) const {
     return codec_->encode_beginning(key.values(), into.room(bytes_max_).first(bytes_max_));
   }
   if (key.bytes().size() > bytes_max_) [[unlikely]] {
-    refuse(fmt::format("{} bytes that no key begins with, keys have at most {}", key.bytes().size(),
+    refuse(fmt::format("{} bytes that no key begins with: keys have at most {}", key.bytes().size(),
                        bytes_max_));
   }
   return key.bytes();

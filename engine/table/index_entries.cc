@@ -67,7 +67,7 @@ IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
     throw;
   }
   refuse_entry(format, index, primary_key,
-               fmt::format("a key of 0 bytes, keys have 1 to {}", bytes_max));
+               fmt::format("a key of 0 bytes: keys must have 1 to {}", bytes_max));
 }
 
 // Indexes that a bulk has made are trees of its own: changed without virtual versions.
@@ -101,7 +101,7 @@ Outcome IndexEntries::put(std::size_t index, const IndexEntry& entry,
   }
   if (is_of_this_row) {
     refuse_damaged_index(format(), index,
-                         fmt::format("an entry of the row {} is there, and should not be",
+                         fmt::format("an entry of the row {} exists and should not",
                                      text_of_key(format().keys(), primary_key_)));
   }
   by_->note_read(definition_->indexes[index]->id(), entry.key);

@@ -24,7 +24,7 @@ bool RowInPlace::begin(ByteView row) noexcept {
 
 void RowInPlace::require_undamaged() const {
   if (damaged_) [[unlikely]] {
-    refuse_damaged_row(*format_, key_, "its bytes are none of the table's");
+    refuse_damaged_row(*format_, key_, "its bytes are not a row of the table");
   }
 }
 
@@ -63,8 +63,8 @@ void EditInPlace::require_done() const {
   require_undamaged();
   if (refused_) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\": a row is edited in place in columns of fixed width that "
-                            "are in no index, and stays a row of the table",
+                fmt::format("table \"{}\": a row can be edited in place only in columns of fixed "
+                            "width that are in no index, and must remain a row of the table",
                             format().schema().name));
   }
 }
@@ -78,7 +78,8 @@ std::optional<ByteView> RewriteInPlace::rewritten(ByteView row) {
   if (!format().is_key_value()) {
     fault_ = format().rows().validate(bytes);
   } else if (bytes.size() > kRowBytesMax) {
-    fault_ = fmt::format("a row of {} bytes, the longest has {}", bytes.size(), kRowBytesMax);
+    fault_ = fmt::format("a row of {} bytes is too long: the longest has {}", bytes.size(),
+                         kRowBytesMax);
   }
   if (fault_) [[unlikely]] {
     return std::nullopt;
@@ -121,7 +122,7 @@ void RewriteInPlace::require_done() const {
   require_undamaged();
   if (fault_) [[unlikely]] {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\": new bytes of the row {} are no row: {}",
+                fmt::format("table \"{}\": the new bytes of the row {} are not a row: {}",
                             format().schema().name, text_of_key(format().keys(), key()), *fault_));
   }
 }

@@ -114,12 +114,12 @@ bool RowCursor::read_row_of_entry() {
 }
 
 void RowCursor::next() {
-  check(valid(), "a cursor that goes on stands on a row");
+  check(valid(), "a cursor that moves on stands on a row");
   step(Way::forward, [&] { cursor_.next(); });
 }
 
 void RowCursor::previous() {
-  check(valid(), "a cursor that goes back stands on a row");
+  check(valid(), "a cursor that moves back stands on a row");
   step(Way::backward, [&] { cursor_.previous(); });
 }
 

@@ -180,7 +180,7 @@ class IndexCheck {
       ++found_;
     } else if (is_there && codec_.is_unique() &&
                belonging({.key = expected.entry, .value = value}, value) == Belonging::to_its_row) {
-      find("the rows {} and {} have both {}", text_of_row(value), text_of_row(expected.row),
+      find("the rows {} and {} both have {}", text_of_row(value), text_of_row(expected.row),
            text_of_entry(expected.entry));
     } else {
       find("the entry {} of the row {} is missing", text_of_entry(expected.entry),
@@ -218,7 +218,7 @@ class IndexCheck {
   void judge(const IndexEntry& entry) {
     DecodedKey columns;
     if (const auto fault = codec_.decode(entry, columns)) {
-      find("an entry is none, {}: {}", text_of_entry(entry.key), *fault);
+      find("the entry {} is damaged: {}", text_of_entry(entry.key), *fault);
       return;
     }
     const ByteView key = codec_.primary_key(entry).value_or(ByteView());
@@ -226,7 +226,7 @@ class IndexCheck {
       case Belonging::to_its_row:
       case Belonging::to_damaged_row: return;
       case Belonging::to_no_row:
-        find("the entry {} leads to the row {}, which is not there", text_of_entry(entry.key),
+        find("the entry {} leads to the row {}, which does not exist", text_of_entry(entry.key),
              text_of_row(key));
         return;
       case Belonging::to_other_values:

@@ -306,7 +306,7 @@ bool TableReads::read_by_index(std::string_view index, const Key& key, ReadRow u
   const std::size_t number = access_.require_index(index);
   if (!access_.format().indexes()[number].codec.is_unique()) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\", index \"{}\": a row is got by a unique index only",
+                fmt::format("table \"{}\", index \"{}\": only a unique index can find a single row",
                             access_.format().schema().name, index));
   }
   KeyMemory memory;

@@ -36,10 +36,10 @@ std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& chan
       refuse_column(format, change.column, "there is no such column");
     }
     if (format.key_position(*column)) {
-      refuse_column(format, change.column, "a column of the key is not changed");
+      refuse_column(format, change.column, "a column of the key cannot be changed");
     }
     if (std::ranges::find(resolved, *column, &ColumnChange::column) != resolved.end()) {
-      refuse_column(format, change.column, "it is changed twice");
+      refuse_column(format, change.column, "it is changed twice in one call");
     }
     require_fit(format.schema().name, format.schema().columns[*column], change.value);
     resolved.push_back({.column = *column, .value = change.value});

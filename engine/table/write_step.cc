@@ -25,8 +25,8 @@ namespace {
 [[noreturn]] void refuse_large_row(const TableFormat& format, ByteView key) {
   refuse_row(
       format,
-      fmt::format("the row of key {} does not lie in its page, for it is larger than about a "
-                  "quarter of one: it cannot be edited in place, but updated or rewritten",
+      fmt::format("the row of key {} is larger than about a quarter of a page and is not stored in "
+                  "one: it cannot be edited in place; update or rewrite it instead",
                   text_of_key(format.keys(), key)));
 }
 
@@ -48,7 +48,7 @@ btree::NewRecord record_of(const TableDefinition& definition, std::span<const Va
   const TableFormat& format = *definition.format;
   const TableSchema& schema = format.schema();
   if (values.size() != schema.columns.size()) [[unlikely]] {
-    refuse_row(format, fmt::format("a row of {} values, it has {} columns", values.size(),
+    refuse_row(format, fmt::format("a row of {} values: the table has {} columns", values.size(),
                                    schema.columns.size()));
   }
   const ByteView key = KeySpace(format, *definition.rows).whole_of_row(values, key_memory);
@@ -82,8 +82,9 @@ btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& 
   if (format.is_key_value()) {
     keys.require_whole(row.key);
     if (row.bytes.size() > kRowBytesMax) [[unlikely]] {
-      refuse_row(format, fmt::format("a row of {} bytes beside its key, it has at most {}",
-                                     row.bytes.size(), kRowBytesMax));
+      refuse_row(format,
+                 fmt::format("a row of {} bytes beside its key is too long: the longest has {}",
+                             row.bytes.size(), kRowBytesMax));
     }
     return {row.key, row.bytes};
   }

@@ -12,20 +12,21 @@
 #include "experiments/common/host_info.h"
 #include "experiments/common/output_files.h"
 
-DEFINE_string(path, "", "directory of the database, which must not be there yet");
+DEFINE_string(path, "", "directory of the database, which must not exist yet");
 DEFINE_int64(memory_mib, 1024, "memory of the database, MiB");
-DEFINE_int64(version_mib, 0, "of that memory, for versions; 0: what the engine takes");
-DEFINE_int64(records, 1'000'000, "rows of 100 bytes of the table that is read and updated");
-DEFINE_string(read, "scan", "what readers do over and over: scan the table, or get rows by key");
-DEFINE_int64(readers, 1, "threads that read");
+DEFINE_int64(version_mib, 0, "part of the memory for versions, MiB; 0: the engine's default");
+DEFINE_int64(records, 1'000'000, "rows of the table that is read and updated, 100 bytes each");
+DEFINE_string(read, "scan", "what readers do repeatedly: scan the table, or get rows by key");
+DEFINE_int64(readers, 1, "number of reading threads");
 DEFINE_string(
     update, "none",
     "how all rows are updated: none: not at all; in transactions of 1000 rows; in a bulk");
-DEFINE_bool(once, false, "once, with a phase before and one after it, and not over and over");
-DEFINE_int64(other_writers, 0, "threads that update single rows of another table");
+DEFINE_bool(once, false,
+            "update once, with a phase before and one after it, instead of repeatedly");
+DEFINE_int64(other_writers, 0, "number of threads that update single rows of another table");
 DEFINE_double(seconds, 8, "measured time, seconds; with --once of each phase around the update");
 DEFINE_double(warmup, 2, "time before measuring, seconds");
-DEFINE_int64(seed, 1, "of all random choices");
+DEFINE_int64(seed, 1, "seed of all random choices");
 DEFINE_string(json, "", "file for the result as JSON; -: standard output");
 
 namespace {
@@ -43,10 +44,10 @@ BesideOptions options_of_flags() {
   constexpr std::int64_t kThreadsMax = 256;
   constexpr std::int64_t kRecordsMax = 1'000'000'000;
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the database?");
+    throw UsageError("--path: name the directory for the database");
   }
   if (std::filesystem::exists(FLAGS_path) && !std::filesystem::is_empty(FLAGS_path)) {
-    throw UsageError(fmt::format("--path={}: a run begins with an empty directory", FLAGS_path));
+    throw UsageError(fmt::format("--path={}: a run needs an empty directory", FLAGS_path));
   }
   const Update update = parse_name("update", FLAGS_update,
                                    std::array{Update::none, Update::transactions, Update::bulk});

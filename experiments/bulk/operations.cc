@@ -38,8 +38,8 @@ class ScannedRows {
   void verify() const {
     if (!sound_ || seen_ != rows_) {
       throw std::runtime_error(
-          fmt::format("a scan has seen {} of {} rows{}", seen_, rows_,
-                      sound_ ? "" : ", not in order, or some that were updated by half"));
+          fmt::format("a scan returned {} of {} rows{}", seen_, rows_,
+                      sound_ ? "" : ", out of order, or with some that were half updated"));
     }
   }
 
@@ -76,7 +76,7 @@ void read_by_key(const NumberedTable& at, std::uint64_t seed, const std::atomic<
     tally.record(nanoseconds_since(begin));
     tally.add_rows(1);
     if (found != id) {
-      throw std::runtime_error(fmt::format("row {} is not there", id));
+      throw std::runtime_error(fmt::format("row {} is missing", id));
     }
   }
 }

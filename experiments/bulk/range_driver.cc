@@ -23,11 +23,10 @@ void check_path(const RangeOptions& options) {
       std::filesystem::exists(options.path) && !std::filesystem::is_empty(options.path);
   if (options.operation == Operation::ingest && is_there) {
     throw UsageError(
-        fmt::format("--path={}: rows come into an empty directory", options.path.string()));
+        fmt::format("--path={}: ingesting needs an empty directory", options.path.string()));
   }
   if (options.operation == Operation::erase && !is_there) {
-    throw UsageError(
-        fmt::format("--path={}: there are no rows to be erased", options.path.string()));
+    throw UsageError(fmt::format("--path={}: there are no rows to erase", options.path.string()));
   }
 }
 
@@ -35,7 +34,7 @@ void check_path(const RangeOptions& options) {
 void check_what_is_erased(const RangeOptions& options, RangeEngine& engine) {
   const FoundRows found = engine.find_rows(1);
   if (found.rows != 1 || found.first != 0) {
-    throw DamagedRecord("the rows that are to be erased are not there");
+    throw DamagedRecord("the rows to erase are missing");
   }
   const std::uint64_t rows = engine.last_row().value() + 1;
   if (rows != options.rows) {
@@ -48,9 +47,9 @@ void verify(const RangeOptions& options, RangeEngine& engine) {
   const std::uint64_t first = options.operation == Operation::ingest ? 0 : options.rows / 2;
   const FoundRows found = engine.find_rows(std::numeric_limits<std::uint64_t>::max());
   if (!found.sound || found.rows != options.rows - first || found.first != first) {
-    throw DamagedRecord(fmt::format("{} rows from {} on were expected, {}{} are there from {} on",
+    throw DamagedRecord(fmt::format("{} rows from {} on were expected, {}{} were found from {} on",
                                     options.rows - first, first, found.rows,
-                                    found.sound ? "" : ", not all sound,", found.first));
+                                    found.sound ? "" : ", not all of them sound,", found.first));
   }
 }
 

@@ -10,12 +10,11 @@
 #include "experiments/common/host_info.h"
 #include "experiments/common/output_files.h"
 
-DEFINE_string(engine, "palimpsest_bulk", "engine to measure, and by which means");
-DEFINE_string(path, "", "directory of the data, which stays there");
-DEFINE_string(
-    operation, "ingest",
-    "ingest: rows into an empty directory; erase: the lower half of those that are there");
-DEFINE_int64(records, 1'000'000, "rows of 100 bytes; to erase: as many as have been ingested");
+DEFINE_string(engine, "palimpsest_bulk", "engine to measure, and the means it uses");
+DEFINE_string(path, "", "directory of the data, which is kept");
+DEFINE_string(operation, "ingest",
+              "ingest: rows into an empty directory; erase: the lower half of the existing rows");
+DEFINE_int64(records, 1'000'000, "number of rows of 100 bytes; to erase: as many as were ingested");
 DEFINE_int64(memory_mib, 1024, "memory the engine may use, MiB");
 DEFINE_string(json, "", "file for the result as JSON; -: standard output");
 
@@ -29,7 +28,7 @@ RangeOptions options_of_flags() {
   constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30U;
   constexpr std::int64_t kRecordsMax = 10'000'000'000;
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the data?");
+    throw UsageError("--path: name the directory for the data");
   }
   return {.engine = FLAGS_engine,
           .path = FLAGS_path,

@@ -119,7 +119,7 @@ class RocksdbRange final : public RangeEngine {
   Space space() override {
     std::uint64_t bytes = 0;
     if (!db_->GetIntProperty(rocksdb::DB::Properties::kLiveSstFilesSize, &bytes)) {
-      throw std::runtime_error("rocksdb: the size of its files is not known");
+      throw std::runtime_error("rocksdb: the size of its files is unknown");
     }
     return {.data_bytes = bytes};
   }

@@ -93,7 +93,7 @@ class Scans {
     if (!in_order || std::cmp_not_equal(rows, options_.rows) ||
         std::cmp_not_equal(changes, rounds * changed_rows())) {
       throw std::runtime_error(fmt::format(
-          "a scan after {} rounds has seen {} rows with {} changes", rounds, rows, changes));
+          "a scan after {} rounds returned {} rows with {} changes", rounds, rows, changes));
     }
     return seconds;
   }
@@ -122,9 +122,9 @@ class Scans {
     for (Statistics now = database_.statistics(); now.mapping_tables != 0;
          now = database_.statistics()) {
       if (Clock::now() - begin > kQuietPatience) {
-        throw std::runtime_error(
-            fmt::format("{} mapping tables with {} entries at most are left, and nobody needs any",
-                        now.mapping_tables, now.entries));
+        throw std::runtime_error(fmt::format(
+            "{} mapping tables with {} entries at most are left, and no reader needs them",
+            now.mapping_tables, now.entries));
       }
       std::this_thread::sleep_for(kQuietPause);
     }

@@ -13,11 +13,11 @@
 #include "experiments/common/output_files.h"
 #include "experiments/common/result_json.h"
 
-DEFINE_string(path, "", "directory of the database; new or empty");
+DEFINE_string(path, "", "directory of the database; absent or empty");
 DEFINE_int64(memory_mib, 2048, "memory of the database, MiB");
 DEFINE_int64(records, 2'000'000, "rows of the table, 100 bytes each");
-DEFINE_int64(changed_one_in, 100, "of the rows, one in so many is changed beside a reader");
-DEFINE_int64(rounds, 10, "how often each kind of scan is made");
+DEFINE_int64(changed_one_in, 100, "one row in so many is changed beside a reader");
+DEFINE_int64(rounds, 10, "number of scans of each kind");
 DEFINE_string(json, "", "file for the result as JSON; -: standard output");
 
 namespace {
@@ -31,10 +31,10 @@ ScanOptions options_of_flags() {
   constexpr std::int64_t kRecordsMax = 1'000'000'000;
   constexpr std::int64_t kRoundsMax = 100'000;
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the database?");
+    throw UsageError("--path: name the directory for the database");
   }
   if (std::filesystem::exists(FLAGS_path) && !std::filesystem::is_empty(FLAGS_path)) {
-    throw UsageError(fmt::format("--path={}: a run begins with an empty directory", FLAGS_path));
+    throw UsageError(fmt::format("--path={}: a run needs an empty directory", FLAGS_path));
   }
   const auto positive = [](const char* flag, std::int64_t value, std::int64_t most) {
     return static_cast<std::uint64_t>(in_range(flag, value, 1, most));

@@ -28,7 +28,7 @@ double seconds_in_range(std::string_view flag, double value, bool zero_allowed) 
 
 bool parse_switch(std::string_view flag, const std::string& text) {
   if (text != "on" && text != "off") {
-    throw UsageError(fmt::format("--{}={}: on or off", flag, text));
+    throw UsageError(fmt::format("--{}={}: must be on or off", flag, text));
   }
   return text == "on";
 }
@@ -37,7 +37,7 @@ void MeaningCheck::require(bool meaningful, std::initializer_list<const char*> n
                            std::string_view reason) const {
   for (const char* name : names) {
     if (!meaningful && given_.contains(name)) {
-      throw UsageError(fmt::format("--{} means nothing {}", name, reason));
+      throw UsageError(fmt::format("--{} has no effect {}", name, reason));
     }
   }
 }

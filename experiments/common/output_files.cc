@@ -73,15 +73,16 @@ void check_apart_from_data(const Places& places, const fs::path& data) {
   const bool inside = std::any_of(places.names.begin(), places.names.end(),
                                   [&](const fs::path& name) { return lies_in(name, data); });
   if (inside || lies_in(data, places.names.front())) {
-    throw UsageError(fmt::format("{}: lies where the data does, --path={}; name another file",
-                                 places.text(), data.string()));
+    throw UsageError(
+        fmt::format("{}: lies in the directory of the data, --path={}; name another file",
+                    places.text(), data.string()));
   }
 }
 
 void check_apart(const Places& first, const Places& second) {
   if (std::find_first_of(first.names.begin(), first.names.end(), second.names.begin(),
                          second.names.end()) != first.names.end()) {
-    throw UsageError(fmt::format("{}: the same file as {}", second.text(), first.text()));
+    throw UsageError(fmt::format("{}: is the same file as {}", second.text(), first.text()));
   }
 }
 

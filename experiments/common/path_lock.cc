@@ -14,7 +14,7 @@ namespace palimpsest::experiments {
 
 PathLock::PathLock(const std::filesystem::path& path) {
   if (std::filesystem::exists(path) && !std::filesystem::is_directory(path)) {
-    throw UsageError(fmt::format("--path={}: is no directory", path.string()));
+    throw UsageError(fmt::format("--path={}: is not a directory", path.string()));
   }
   std::filesystem::create_directories(path);
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

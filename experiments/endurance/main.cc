@@ -12,10 +12,10 @@
 #include "experiments/endurance/workload.h"
 
 DEFINE_string(engine, "palimpsest", "engine to measure");
-DEFINE_string(path, "", "directory of the data, which is made, or is empty");
+DEFINE_string(path, "", "directory of the data, absent or empty");
 DEFINE_string(workload, "queue", "queue, reader or refresh; experiments/endurance/README.md");
 DEFINE_int64(records, 1000, "records of 108 bytes in the table when the work begins");
-DEFINE_int64(operations, 100'000, "takes from the queue, appended records, or refreshes");
+DEFINE_int64(operations, 100'000, "number of takes from the queue, appended records, or refreshes");
 DEFINE_int64(memory_mib, 64, "memory the engine may use, MiB");
 DEFINE_string(json, "", "file for the result as JSON; -: standard output");
 
@@ -29,7 +29,7 @@ Options options_of_flags() {
   constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30U;
   constexpr std::int64_t kRecordsMax = 10'000'000'000;
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the data?");
+    throw UsageError("--path: name the directory for the data");
   }
   return {.engine = FLAGS_engine,
           .path = FLAGS_path,
@@ -57,6 +57,6 @@ void run_flags() {
 
 int main(int argc, char** argv) {
   return bench_main(argc, argv, "endurance",
-                    "the same work again and again; see experiments/endurance/README.md",
+                    "repeat the same work many times; see experiments/endurance/README.md",
                     run_flags);
 }

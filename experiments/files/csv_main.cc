@@ -9,11 +9,11 @@
 #include "experiments/common/output_files.h"
 #include "experiments/files/csv_lines.h"
 
-DEFINE_string(path, "", "the file, which must not be there");
-DEFINE_double(scale_factor, 0.01, "of TPC-H; 1 makes 750 MB");
-DEFINE_string(order, "sorted", "of the lines: sorted by their keys, or shuffled");
-DEFINE_int64(seed, 1, "of all rows, and of the shuffled order");
-DEFINE_string(json, "", "file for what the lines come to as JSON; -: standard output");
+DEFINE_string(path, "", "the file, which must not exist yet");
+DEFINE_double(scale_factor, 0.01, "scale factor of TPC-H; 1 makes 750 MB");
+DEFINE_string(order, "sorted", "order of the lines: sorted by their keys, or shuffled");
+DEFINE_int64(seed, 1, "seed of all rows, and of the shuffled order");
+DEFINE_string(json, "", "file for the size of the lines as JSON; -: standard output");
 
 namespace {
 
@@ -22,10 +22,10 @@ using namespace palimpsest::experiments::files;
 
 void run() {
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which file shall hold the lines?");
+    throw UsageError("--path: name the file for the lines");
   }
   if (std::filesystem::exists(FLAGS_path)) {
-    throw UsageError(fmt::format("--path={}: it is there already", FLAGS_path));
+    throw UsageError(fmt::format("--path={}: exists already", FLAGS_path));
   }
   const LineOrder order =
       parse_name("order", FLAGS_order, std::array{LineOrder::sorted, LineOrder::shuffled});

@@ -20,8 +20,8 @@ SCHEMA_VERSION = 1
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", required=True, choices=ENGINES)
-    parser.add_argument("--input", required=True, help="the file, as lineitem_csv makes it")
-    parser.add_argument("--path", required=True, help="directory of the data; made, and empty")
+    parser.add_argument("--input", required=True, help="the file to load, made by lineitem_csv")
+    parser.add_argument("--path", required=True, help="directory of the data; absent or empty")
     parser.add_argument("--memory_mib", type=int, default=256, help="memory the engine may use")
     parser.add_argument("--build", required=True, help="directory of the binaries of experiments/")
     parser.add_argument("--json", default="-", help="file for the result; -: standard output")
@@ -29,9 +29,9 @@ def parse_arguments():
     if not MEMORY_MIB_MIN <= arguments.memory_mib <= 1 << 30:
         parser.error(f"--memory_mib: at least {MEMORY_MIB_MIN}")
     if not os.path.isfile(arguments.input):
-        parser.error(f"--input={arguments.input}: there is no such file")
+        parser.error(f"--input={arguments.input}: the file does not exist")
     if os.path.isdir(arguments.path) and os.listdir(arguments.path):
-        parser.error(f"--path={arguments.path}: rows come into an empty directory")
+        parser.error(f"--path={arguments.path}: a load needs an empty directory")
     return arguments
 
 

@@ -28,11 +28,11 @@ double seconds_since(Clock::time_point begin) {
 
 void check_paths(const LoadOptions& options) {
   if (!std::filesystem::is_regular_file(options.input)) {
-    throw UsageError(fmt::format("--input={}: there is no such file", options.input.string()));
+    throw UsageError(fmt::format("--input={}: the file does not exist", options.input.string()));
   }
   if (std::filesystem::exists(options.path) && !std::filesystem::is_empty(options.path)) {
     throw UsageError(
-        fmt::format("--path={}: rows come into an empty directory", options.path.string()));
+        fmt::format("--path={}: a load needs an empty directory", options.path.string()));
   }
 }
 
@@ -88,8 +88,8 @@ void verify(const Content& expected, LoadEngine& engine) {
     see(found, key, value);
   });
   if (found != expected) {
-    throw DamagedRecord(
-        fmt::format("{} rows came, {} are there, or they are others", expected.rows, found.rows));
+    throw DamagedRecord(fmt::format("{} rows were loaded, but {} were found, or they differ",
+                                    expected.rows, found.rows));
   }
 }
 

@@ -11,10 +11,10 @@
 #include "experiments/files/load_driver.h"
 
 DEFINE_string(engine, "", "engine that the file is loaded into");
-DEFINE_string(input, "", "the file, as lineitem_csv makes it");
-DEFINE_string(path, "", "directory of the data, which stays there");
+DEFINE_string(input, "", "the file to load, made by lineitem_csv");
+DEFINE_string(path, "", "directory of the data, which is kept");
 DEFINE_int64(memory_mib, 256, "memory the engine may use, MiB");
-DEFINE_bool(sorted, false, "lines come in the order of their keys");
+DEFINE_bool(sorted, false, "the lines are sorted by their keys");
 DEFINE_string(json, "", "file for the result as JSON; -: standard output");
 
 namespace {
@@ -30,10 +30,10 @@ LoadOptions options_of_flags() {
   constexpr std::int64_t kMemoryMibMin = 8;
   constexpr std::int64_t kMemoryMibMax = std::int64_t{1} << 30U;
   if (FLAGS_input.empty()) {
-    throw UsageError("--input: which file shall be loaded?");
+    throw UsageError("--input: name the file to load");
   }
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the data?");
+    throw UsageError("--path: name the directory for the data");
   }
   return {.engine = FLAGS_engine,
           .input = FLAGS_input,

@@ -39,7 +39,7 @@ void append_column(const Value& value, std::string& into) {
       append(static_cast<std::uint8_t>(value.as_bytes().size()), into);
       into += value.as_bytes();
       return;
-    default: check(false, "a column of lineitem is of another type");
+    default: check(false, "a column of lineitem has another type");
   }
 }
 
@@ -61,7 +61,7 @@ class LineReader {
  private:
   static void ensure(bool holds) {
     if (!holds) {
-      throw DamagedRecord("a value is no line of lineitem");
+      throw DamagedRecord("a value is not a line of lineitem");
     }
   }
   [[nodiscard]] ByteView take(std::size_t bytes) {

@@ -51,7 +51,7 @@ using SteadyClock = std::chrono::steady_clock;
   } catch (const std::exception& error) {
     say_and_end(pipe, error.what());
   }
-  say_and_end(pipe, "it has ended by itself");
+  say_and_end(pipe, "the process ended by itself");
 }
 
 enum class Waited {
@@ -99,7 +99,7 @@ void run_until_killed(std::chrono::microseconds until_kill,
                       FunctionRef<void(const LastWords&)> work) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) {
-    refuse("no pipe can be made");
+    refuse("no pipe can be created");
   }
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
@@ -124,7 +124,7 @@ void run_until_killed(std::chrono::microseconds until_kill,
   }
   if (words.empty() && (waited == Waited::child_speaks || !ended || !WIFSIGNALED(status) ||
                         WTERMSIG(status) != SIGKILL)) {
-    words = fmt::format("it has ended by itself, with status {:#x}", status);
+    words = fmt::format("the process ended by itself, with status {:#x}", status);
   }
   if (!words.empty()) {
     throw std::runtime_error(fmt::format("in a process that was to be killed: {}", words));

@@ -222,7 +222,7 @@ constexpr std::array kFields{
           [](Parser& parser, Event& event) { return parse_type(parser, event.type); }},
     Field{"process", true, "a number",
           [](Parser& parser, Event& event) { return parser.number(event.process); }},
-    Field{"index", true, "a number from 0 on, below 2^63",
+    Field{"index", true, "a number from 0 to below 2^63",
           [](Parser& parser, Event& event) { return parse_index(parser, event.index); }},
     Field{"time", false, "a number",
           [](Parser& parser, Event& event) { return parser.number(event.time_ns); }},
@@ -239,7 +239,7 @@ constexpr std::array kFields{
 void parse_field(Parser& parser, Event& event, std::array<bool, kFields.size()>& there) {
   std::string_view name;
   if (!parser.text(name) || !parser.take(':')) {
-    throw MalformedEvent("no event: the name of a field and \":\" are missing");
+    throw MalformedEvent("not an event: the name of a field and \":\" are missing");
   }
   const auto* const field = std::ranges::find(kFields, name, &Field::name);
   if (field == kFields.end()) {
@@ -247,7 +247,7 @@ void parse_field(Parser& parser, Event& event, std::array<bool, kFields.size()>&
   }
   bool& is_there = there[static_cast<std::size_t>(field - kFields.begin())];
   if (is_there) {
-    throw MalformedEvent(fmt::format("{} is there twice", name));
+    throw MalformedEvent(fmt::format("{} is named twice", name));
   }
   is_there = true;
   if (!field->parse(parser, event)) {
@@ -289,7 +289,7 @@ Event parse_json(std::string_view line) {
   Event event;
   Parser parser(line);
   if (!parser.take('{')) {
-    throw MalformedEvent("no event: it does not begin with {");
+    throw MalformedEvent("not an event: it does not begin with {");
   }
   std::array<bool, kFields.size()> there{};
   do {
@@ -299,11 +299,11 @@ Event parse_json(std::string_view line) {
     throw MalformedEvent("an event that does not end with }");
   }
   if (!parser.at_end()) {
-    throw MalformedEvent("something is behind the event");
+    throw MalformedEvent("the event is followed by something else");
   }
   for (std::size_t i = 0; i < kFields.size(); ++i) {
     if (kFields[i].is_needed && !there[i]) {
-      throw MalformedEvent(fmt::format("an event with no {}", kFields[i].name));
+      throw MalformedEvent(fmt::format("an event without {}", kFields[i].name));
     }
   }
   for (Operation& operation : event.operations) {

@@ -67,8 +67,9 @@ class Items::Found {
     if (!is_new) {
       wrong_ = fmt::format("key {} is found twice in one scan", item.key);
     } else if (!is_whole(item, place->second)) {
-      wrong_ = fmt::format("key {}: a row that nobody has written, rank {}, values {}, padding {}",
-                           item.key, item.rank, fmt::join(place->second, " "), item.padding.size());
+      wrong_ = fmt::format(
+          "key {}: a row that no transaction has written, rank {}, values {}, padding {}", item.key,
+          item.rank, fmt::join(place->second, " "), item.padding.size());
     }
   }
   void take(const Step& step, std::vector<Operation>& operations, Mode mode) {
@@ -87,7 +88,7 @@ class Items::Found {
       }
     }
     if (!values_.empty()) {
-      throw WrongRow(fmt::format("key {} is found beyond the range", values_.begin()->first));
+      throw WrongRow(fmt::format("key {} is found outside the range", values_.begin()->first));
     }
   }
 
@@ -149,7 +150,7 @@ Outcome Items::insert_or_change(Transaction& transaction, std::int64_t key,
 Outcome Items::reinsert(Transaction& transaction, std::int64_t key) const {
   const std::optional<Item> item = table_.get(transaction, {bucket_of(key), key});
   if (!item) {
-    throw WrongRow(fmt::format("key {} was written, and is not there", key));
+    throw WrongRow(fmt::format("key {} was written, but is missing", key));
   }
   Outcome outcome = table_.table().erase(transaction, {bucket_of(key), key});
   if (outcome) {

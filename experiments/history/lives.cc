@@ -79,7 +79,7 @@ std::string run_lives(const LivesOptions& options) {
     fmt::print(stderr, "{}\n", wrong);
   }
   if (!tally.wrong.empty()) {
-    throw std::runtime_error("the engine has shown what it must not");
+    throw std::runtime_error("the history violates what the engine guarantees");
   }
   const std::string killed =
       options.crashes == 0

@@ -8,22 +8,22 @@
 #include "experiments/common/bench_main.h"
 #include "experiments/history/lives.h"
 
-DEFINE_string(path, "", "directory of the database; made if it is not there");
-DEFINE_int64(memory_mib, 8, "memory of the database");
-DEFINE_int64(version_kib, 0, "of that memory, for versions; 0: what the engine takes");
-DEFINE_int64(threads, 4, "that run transactions");
-DEFINE_double(seconds, 10, "of the workload, all lives together");
-DEFINE_int64(transactions, 0, "at most so many in a life that is not killed; 0: as time allows");
-DEFINE_int64(keys, 40, "in use at a time");
-DEFINE_int64(writes_per_key, 8, "then the key is replaced by a new one");
-DEFINE_int64(bulk_percent, 0, "of transactions that are bulks");
-DEFINE_string(isolation, "snapshot", "none, read_committed, snapshot or serializable");
-DEFINE_string(mode, "list_append", "list_append or register");
-DEFINE_string(durability, "synchronous", "synchronous or asynchronous");
+DEFINE_string(path, "", "directory of the database; created if it does not exist");
+DEFINE_int64(memory_mib, 8, "memory of the database, MiB");
+DEFINE_int64(version_kib, 0, "part of the memory for versions, KiB; 0: the engine's default");
+DEFINE_int64(threads, 4, "number of threads that run transactions");
+DEFINE_double(seconds, 10, "time of the workload, all lives together, seconds");
+DEFINE_int64(transactions, 0, "most transactions in a life that is not killed; 0: as time allows");
+DEFINE_int64(keys, 40, "number of keys in use at a time");
+DEFINE_int64(writes_per_key, 8, "writes to a key until a new one replaces it");
+DEFINE_int64(bulk_percent, 0, "share of transactions that are bulks, percent");
+DEFINE_string(isolation, "snapshot", "isolation: none, read_committed, snapshot or serializable");
+DEFINE_string(mode, "list_append", "kind of history: list_append or register");
+DEFINE_string(durability, "synchronous", "durability of commits: synchronous or asynchronous");
 DEFINE_int64(crashes, 0, "how often the process is killed and started again");
 DEFINE_string(jsonl, "", "file of the history, as lines of JSON");
 DEFINE_string(edn, "", "the same history as EDN");
-DEFINE_int64(seed, 1, "of what transactions do");
+DEFINE_int64(seed, 1, "seed of the transactions' choices");
 
 namespace {
 
@@ -81,7 +81,7 @@ void check_output(const char* flag, const std::string& file) {
   const fs::path database = target_of(FLAGS_path);
   if (is_within(target_of(file), database) || is_within(database, target_of(file))) {
     throw UsageError(
-        fmt::format("--{}={}: lies in --path={}, or that in it", flag, file, FLAGS_path));
+        fmt::format("--{}={}: lies in --path={}, or contains it", flag, file, FLAGS_path));
   }
 }
 
@@ -94,11 +94,12 @@ void check_paths() {
   if (!FLAGS_edn.empty()) {
     check_output("edn", FLAGS_edn);
     if (is_same_file(target_of(FLAGS_jsonl), target_of(FLAGS_edn))) {
-      throw UsageError(fmt::format("--edn={}: is the file of --jsonl={}", FLAGS_edn, FLAGS_jsonl));
+      throw UsageError(
+          fmt::format("--edn={}: is the same file as --jsonl={}", FLAGS_edn, FLAGS_jsonl));
     }
   }
   if (fs::exists(FLAGS_path) && !fs::is_empty(FLAGS_path)) {
-    throw UsageError(fmt::format("--path={}: a history begins with an empty database", FLAGS_path));
+    throw UsageError(fmt::format("--path={}: a history needs an empty database", FLAGS_path));
   }
 }
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 LINE = re.compile(r"^\s*([\d,]+) \(\s*[\d.]+%\)\s+(\S*?):(.*?)(?: \[\S+\])?$")
-SMALLEST = 0.5  # instructions per operation; below, functions are summed up as "others"
+SMALLEST = 0.5  # instructions per operation; below, functions are summed up as "the rest"
 
 
 def functions(text):
@@ -22,7 +22,7 @@ def functions(text):
 
 def short_file(file):
     """The last two parts of a path: enough to know btree/descent.h."""
-    return "libc and others" if file in ("???", "") else "/".join(file.split(os.sep)[-2:])
+    return "libc and other libraries" if file in ("???", "") else "/".join(file.split(os.sep)[-2:])
 
 
 def short_function(function):
@@ -50,7 +50,7 @@ def lines(title, sums, operations):
             others += count
             continue
         yield f"  {name:<54.54} {count / operations:>10.1f} {100 * count / total:>5.1f} %"
-    yield f"  {'others':<54} {others / operations:>10.1f} {100 * others / total:>5.1f} %"
+    yield f"  {'the rest':<54} {others / operations:>10.1f} {100 * others / total:>5.1f} %"
     yield f"  {'total':<54} {total / operations:>10.1f}"
 
 

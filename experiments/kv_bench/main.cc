@@ -26,7 +26,7 @@ DEFINE_int64(memory_mib, kDefaults.memory_mib, "memory the engine may use, MiB")
 DEFINE_int64(page_kib, kDefaults.page_kib, "page (block) size, KiB: 4, 8, 16, 32 or 64");
 DEFINE_int64(records, kDefaults.records, "number of records; keys are 8 bytes");
 DEFINE_int64(value_bytes, kDefaults.value_bytes, "size of a value, bytes");
-DEFINE_int64(threads, kDefaults.threads, "threads that operate");
+DEFINE_int64(threads, kDefaults.threads, "number of threads that operate");
 DEFINE_string(mode, kDefaults.mode, "load, lookup, update, scan or mixed");
 DEFINE_string(distribution, kDefaults.distribution, "which records: uniform or zipf");
 DEFINE_double(theta, kDefaults.theta, "skew of zipf, between 0 and 1");

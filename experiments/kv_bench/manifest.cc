@@ -51,13 +51,13 @@ DataPlan DataDirectory::plan(const Options& wanted) const {
     return {.load = true, .reason = "the path is empty"};
   }
   if (!fs::is_directory(path_) || !fs::exists(file())) {
-    throw UsageError(fmt::format("{} exists and was not made by kv_bench; name a new directory",
+    throw UsageError(fmt::format("{} exists, but was not made by kv_bench; name a new directory",
                                  path_.string()));
   }
   const std::optional<Manifest> found = read();
   if (!found) {
-    throw UsageError(fmt::format("{} cannot be understood; remove {} to start anew",
-                                 file().string(), path_.string()));
+    throw UsageError(fmt::format("{} cannot be parsed; remove {} to start anew", file().string(),
+                                 path_.string()));
   }
   Manifest asked = wanted_manifest(wanted);
   if (!wanted.load_order_given) {

@@ -141,7 +141,7 @@ Options make_options(const FlagValues& flags, const EngineTraits& engine) {
   options.reload = flags.reload;
   refuse_meaningless(flags, engine, options);
   if (engine.persistent && options.path.empty()) {
-    throw UsageError("--path: which directory holds the data, or shall hold it?");
+    throw UsageError("--path: name the directory of the data");
   }
   return options;
 }

@@ -21,7 +21,7 @@ void ScanSink::finish() {
   report();
   if (damaged_) {
     throw DamagedRecord(fmt::format(
-        "scan: the record after {} others is not record {} as it was loaded", next_, next_));
+        "scan: the record after {} earlier ones is not record {} as it was loaded", next_, next_));
   }
   if (!complete() && !stop_.load(std::memory_order_relaxed)) {
     throw DamagedRecord(fmt::format("scan: ended at record {}, expected to reach {}", next_, end_));

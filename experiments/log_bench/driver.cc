@@ -37,8 +37,8 @@ class EmptyDirectory {
       return;
     }
     if (std::filesystem::exists(path_) && !std::filesystem::is_empty(path_)) {
-      throw UsageError(fmt::format(
-          "--path={}: is there and not empty; log_bench makes its own data", path_.string()));
+      throw UsageError(
+          fmt::format("--path={}: is not empty; log_bench makes its own data", path_.string()));
     }
     std::filesystem::create_directories(path_);
   }
@@ -163,8 +163,8 @@ void check_mark(std::uint64_t record, UpdateMark found, std::span<const WorkerRe
   if (found.worker == 0 || found.worker > workers.size() || found.sequence == 0 ||
       workers[found.worker - 1].last[record] != found.sequence) {
     throw DamagedRecord(fmt::format(
-        "record {}: carries update {} of worker {}, which was not that worker's last to it", record,
-        found.sequence, found.worker));
+        "record {}: holds update {} of worker {}, which was not that worker's last one to it",
+        record, found.sequence, found.worker));
   }
 }
 
@@ -238,8 +238,8 @@ class Run {
       }
       check_mark(record, verified_mark(record, *value), workers_);
     }
-    progress_(fmt::format("{}: {} commits, all found after opening again", options_.engine,
-                          result_.commits));
+    progress_(
+        fmt::format("{}: {} commits, all found after reopening", options_.engine, result_.commits));
   }
 
   const CommitOptions& options_;

@@ -25,19 +25,19 @@ DEFINE_string(engine, kDefaults.engine, "engine to measure");
 DEFINE_string(path, kDefaults.path, "directory of the data; empty or absent, removed afterwards");
 DEFINE_string(durability, kDefaults.durability,
               "sync: a commit is durable when it returns; async: after --flush_ms");
-DEFINE_int64(threads, kDefaults.threads, "threads that commit");
+DEFINE_int64(threads, kDefaults.threads, "number of threads that commit");
 DEFINE_int64(records, kDefaults.records, "number of records; 8-byte keys, 120-byte values");
 DEFINE_double(seconds, kDefaults.seconds, "measured time, seconds");
 DEFINE_double(warmup, kDefaults.warmup, "time before measuring, seconds");
 DEFINE_int64(sample_ms, kDefaults.sample_ms, "length of a step of the time series, ms");
-DEFINE_int64(flush_ms, kDefaults.flush_ms, "async: the log is made durable this often, ms");
+DEFINE_int64(flush_ms, kDefaults.flush_ms, "async: time between syncs of the log, ms");
 DEFINE_int64(checkpoint_ms, kDefaults.checkpoint_ms,
-             "engines that checkpoint by time do so this often, ms");
+             "time between checkpoints, for engines that checkpoint by time, ms");
 DEFINE_int64(log_mib, kDefaults.log_mib,
-             "engines that checkpoint as the log grows: most log there may be, MiB");
+             "size of the log that starts a checkpoint, for engines that checkpoint by it, MiB");
 DEFINE_int64(memory_mib, kDefaults.memory_mib, "memory the engine may use, MiB");
 DEFINE_string(delta, kDefaults.delta,
-              "by the engine's call for changes of parts of a value: on or off");
+              "update by the engine's call for changing parts of a value: on or off");
 DEFINE_int64(seed, kDefaults.seed, "seed of all random choices");
 DEFINE_string(json, kDefaults.json, "file for the result as JSON; -: standard output");
 

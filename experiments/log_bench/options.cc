@@ -83,7 +83,7 @@ CommitOptions make_options(const CommitFlags& flags, const CommitEngineTraits& e
   options.json_file = flags.json;
   refuse_meaningless(flags, engine, options);
   if (engine.persistent && options.path.empty()) {
-    throw UsageError("--path: which directory shall hold the data?");
+    throw UsageError("--path: name the directory for the data");
   }
   return options;
 }

@@ -103,7 +103,7 @@ class PalimpsestEngine final : public CommitEngine {
         const RecordKey key(record);
         const Value value = fresh_value(record);
         const btree::WriteOutcome outcome = transaction->insert(*tree_, key.view(), view_of(value));
-        ensure(!outcome.existed && !outcome.conflict, record, "is there before the load");
+        ensure(!outcome.existed && !outcome.conflict, record, "exists before the load");
       }
       transaction->commit();
     }

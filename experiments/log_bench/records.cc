@@ -68,7 +68,8 @@ UpdateMark verified_mark(std::uint64_t record, const Value& value) {
   Value expected = fresh_value(record);
   std::copy(field.begin(), field.end(), expected.begin() + kFieldOffset);
   if (expected != value) {
-    throw DamagedRecord(fmt::format("record {}: bytes changed that no update has touched", record));
+    throw DamagedRecord(
+        fmt::format("record {}: bytes outside of all updates have changed", record));
   }
   return mark_of(field);
 }

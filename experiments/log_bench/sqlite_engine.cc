@@ -237,7 +237,7 @@ class SqliteEngine final : public CommitEngine {
     const std::lock_guard lock(connection_->mutex);
     if (sqlite3_db_status(connection_->handle, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &unused, 0) !=
         SQLITE_OK) {
-      throw std::runtime_error("sqlite: the count of pages written is not to be had");
+      throw std::runtime_error("sqlite: the count of written pages is not available");
     }
     const std::uint64_t bytes =
         static_cast<std::uint64_t>(pages) * (kPageBytes + kFrameHeaderBytes);

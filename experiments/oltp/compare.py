@@ -331,7 +331,7 @@ def check_plan(arguments):
             raise Failure(f"--scenario={name}: not of --{arguments.scale}, which has "
                           f"{', '.join(there)}")
     if arguments.run_minutes and not any(scenario.flat for scenario in scale.chosen(arguments.scenario)):
-        raise Failure("--run_minutes means nothing: neither version-memory nor queue is run")
+        raise Failure("--run_minutes has no effect: neither version-memory nor queue is run")
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ class LongReaderOn final : public LongReader {
       ++counts_.restarts;
       begin();
     } else if (now_ != seen_[table]) {
-      throw std::runtime_error("the long reader sees other rows of table " + std::to_string(table) +
-                               " than when it began");
+      throw std::runtime_error("the long reader sees different rows of table " +
+                               std::to_string(table) + " than when it began");
     }
   }
   [[nodiscard]] const LongReaderCounts& counts() const noexcept override { return counts_; }
@@ -72,8 +72,8 @@ class LongReaderOn final : public LongReader {
       }
       session_->rollback();
     }
-    throw std::runtime_error("the long reader has begun " + std::to_string(kAttemptsMax) +
-                             " times in vain");
+    throw std::runtime_error("the long reader failed to begin " + std::to_string(kAttemptsMax) +
+                             " times");
   }
   [[nodiscard]] bool read_all() {
     for (std::size_t table = 0; table < seen_.size(); ++table) {

@@ -18,17 +18,16 @@ constexpr int kManifestVersion = 1;
 DataPlan DataDirectory::plan(const Options& wanted) const {
   namespace fs = std::filesystem;
   if (!fs::exists(path_) || (fs::is_directory(path_) && fs::is_empty(path_))) {
-    return {.load = true, .reason = "there is nothing yet"};
+    return {.load = true, .reason = "the directory does not exist yet"};
   }
   if (!fs::is_directory(path_) || !fs::exists(file())) {
-    throw UsageError(fmt::format("--path={}: is there, but holds no workload; name a new directory",
+    throw UsageError(fmt::format("--path={}: exists, but holds no workload; name a new directory",
                                  path_.string()));
   }
   const std::optional<Manifest> found = read();
   if (!found) {
     throw UsageError(
-        fmt::format("--path={}: {} is of another version or damaged; remove {} to load "
-                    "anew",
+        fmt::format("--path={}: {} has another version or is damaged; remove {} to load anew",
                     path_.string(), file().string(), path_.string()));
   }
   const std::string holds = text_of(*found);
@@ -38,7 +37,7 @@ DataPlan DataDirectory::plan(const Options& wanted) const {
                                  holds, asked));
   }
   return found->loaded ? DataPlan{.load = false, .reason = "loaded by an earlier run"}
-                       : DataPlan{.load = true, .reason = "an earlier load did not end"};
+                       : DataPlan{.load = true, .reason = "an earlier load was interrupted"};
 }
 
 void DataDirectory::start_load(const Options& wanted) const {

@@ -24,29 +24,32 @@ const FlagValues kDefaults;
 using palimpsest::experiments::oltp::kDefaults;
 
 DEFINE_string(engine, kDefaults.engine, "engine to measure");
-DEFINE_string(path, kDefaults.path, "directory of the data; loaded first if it is not there");
+DEFINE_string(path, kDefaults.path, "directory of the data; loaded first if it does not exist");
 DEFINE_int64(memory_mib, kDefaults.memory_mib, "memory the engine may use, MiB");
-DEFINE_int64(threads, kDefaults.threads, "threads that run transactions");
+DEFINE_int64(threads, kDefaults.threads, "number of threads that run transactions");
 DEFINE_double(seconds, kDefaults.seconds, "measured time, seconds; 0: load and check only");
 DEFINE_double(warmup, kDefaults.warmup, "time before measuring, seconds");
-DEFINE_string(isolation, kDefaults.isolation,
-              "none, read_committed, snapshot or serializable; by default the engine's own");
-DEFINE_string(durability, kDefaults.durability,
-              "async: commits return at once and are durable soon; sync: when they are durable");
+DEFINE_string(
+    isolation, kDefaults.isolation,
+    "isolation: none, read_committed, snapshot or serializable; default: the engine's own");
+DEFINE_string(
+    durability, kDefaults.durability,
+    "async: commits return at once and become durable soon; sync: they return when durable");
 DEFINE_string(write_conflicts, kDefaults.write_conflicts,
-              "palimpsest: notice two transactions that change the same row: on, or off with one "
-              "thread");
+              "palimpsest: detect conflicts between transactions that change the same row: on, or "
+              "off with one thread");
 DEFINE_string(versions, kDefaults.versions,
               "palimpsest at isolation snapshot: keep versions: on, or off with one thread");
-DEFINE_double(rate, kDefaults.rate,
-              "transactions that arrive each second, of all threads, latency counting from their "
-              "arrival; by default a thread starts its next when its last has ended");
+DEFINE_double(
+    rate, kDefaults.rate,
+    "transactions started each second, by all threads together, with latency counted from the "
+    "scheduled start; default: a thread starts its next one when its last has ended");
 DEFINE_bool(long_reader, kDefaults.long_reader,
-            "beside the threads, keep a transaction open that only reads and never ends");
+            "beside the threads, keep a read-only transaction open during the whole run");
 DEFINE_double(
     reader_turns, kDefaults.reader_turns,
-    "with --long_reader: close it for as many seconds after having kept it open for so many, "
-    "again and again, and tell what it has left of the throughput; 0: it is open all the time");
+    "with --long_reader: alternate between so many seconds with the reader open and as many "
+    "without, and report the share of throughput left beside it; 0: it is open all the time");
 DEFINE_int64(sample_ms, kDefaults.sample_ms, "length of an interval of the series, ms");
 DEFINE_string(json, kDefaults.json, "file for the result as JSON; -: standard output");
 DEFINE_string(series, kDefaults.series, "file for the series of intervals, as CSV");

@@ -61,7 +61,7 @@ std::optional<bool> measuring_switch(const char* flag, const std::string& text,
                                      const FlagValues& flags, const StoreTraits& engine) {
   const bool is_on = parse_switch(flag, text);
   if (!engine.has_measuring_switches) {
-    MeaningCheck(flags.given).require(false, {flag}, fmt::format("to engine {}", engine.name));
+    MeaningCheck(flags.given).require(false, {flag}, fmt::format("with engine {}", engine.name));
     return std::nullopt;
   }
   if (!is_on && flags.threads > 1) {
@@ -91,7 +91,7 @@ WorkloadOptions options_of_workload(const FlagValues& flags, const WorkloadTrait
   }
   for (const auto& [name, value] : flags.of_workload) {
     if (!options.contains(name)) {
-      throw UsageError(fmt::format("--{} means nothing to {}", name, workload.name));
+      throw UsageError(fmt::format("--{} has no effect with {}", name, workload.name));
     }
   }
   return options;
@@ -100,12 +100,11 @@ WorkloadOptions options_of_workload(const FlagValues& flags, const WorkloadTrait
 void check_reader(const FlagValues& flags, const Options& options, bool is_weak) {
   MeaningCheck(flags.given).require(options.long_reader, {"reader_turns"}, "without --long_reader");
   if (options.long_reader && !options.versions.value_or(true)) {
-    throw UsageError("--long_reader: with --versions=off there is one transaction at a time");
+    throw UsageError("--long_reader: with --versions=off only one transaction runs at a time");
   }
   if (options.long_reader && is_weak) {
     throw UsageError(
-        fmt::format("--long_reader: under isolation {} no transaction keeps seeing "
-                    "one state",
+        fmt::format("--long_reader: at isolation {} no transaction keeps seeing one state",
                     name_of(options.isolation)));
   }
   if (const auto& turns = options.reader_turns) {
@@ -132,8 +131,8 @@ void check_sense(const FlagValues& flags, const WorkloadTraits& workload, const 
       options.isolation == Isolation::none || options.isolation == Isolation::read_committed;
   if (options.check && is_weak && options.threads > 1 && runs) {
     throw UsageError(
-        fmt::format("--check: under isolation {} only one thread is promised a consistent "
-                    "database; --threads={}",
+        fmt::format("--check: at isolation {} only one thread is guaranteed a consistent database; "
+                    "--threads={}",
                     name_of(options.isolation), options.threads));
   }
   MeaningCheck(flags.given)
@@ -182,7 +181,7 @@ Options make_options(const FlagValues& flags, const WorkloadTraits& workload,
   options.of_workload = options_of_workload(flags, workload);
   check_sense(flags, workload, options);
   if (options.path.empty()) {
-    throw UsageError("--path: which directory holds the data, or shall hold it?");
+    throw UsageError("--path: name the directory of the data");
   }
   return options;
 }

@@ -34,7 +34,7 @@ std::vector<palimpsest::Table> open_tables(Database& database, const StoreSettin
   for (const std::string& name : settings.tables) {
     const auto found = database.find_table(name);
     if (!found && settings.loaded) {
-      throw std::runtime_error(fmt::format("{}: table {} was loaded, and is not there",
+      throw std::runtime_error(fmt::format("{}: table {} was loaded, but is missing",
                                            settings.directory.string(), name));
     }
     tables.push_back(found ? *found : database.create_table(key_value_table(name)));
@@ -135,7 +135,7 @@ std::string PalimpsestStore::description() const {
   }
   return (durability_ == palimpsest::Durability::synchronous
               ? std::string("commits are durable when they return")
-              : fmt::format("commits are on their way to disk after {} ms",
+              : fmt::format("commits are written to disk after {} ms",
                             asynchronous_interval_.count())) +
          io;
 }

@@ -189,7 +189,7 @@ std::string options_text(const Options& options, const Workload& workload,
                         result.asynchronous_interval.count());
   }
   if (options.rate) {
-    text += fmt::format(", {:.0f} transactions/s asked for", *options.rate);
+    text += fmt::format(", {:.0f} transactions/s requested", *options.rate);
   }
   return text + "\n";
 }
@@ -206,7 +206,7 @@ std::string measured_text(const Options& options, const Workload& workload,
   text += '\n';
   if (const auto& share = measured.reader_share) {
     text += fmt::format(
-        "  beside a reader {:.2f} of what there is without, median of {} turns ({:.2f} to "
+        "  beside a reader {:.2f} of the throughput without one, median of {} turns ({:.2f} to "
         "{:.2f})\n",
         share->median, share->turns, share->least, share->most);
   }

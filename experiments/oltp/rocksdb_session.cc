@@ -138,7 +138,7 @@ std::unique_ptr<rocksdb::Iterator> RocksdbSession::iterate(TableId table, ByteVi
 
 rocksdb::Transaction& RocksdbSession::writer() const {
   if (!writes_) {
-    throw std::logic_error("rocksdb: a change outside a transaction that may make some");
+    throw std::logic_error("rocksdb: a change outside of a writing transaction");
   }
   return *transaction_;
 }

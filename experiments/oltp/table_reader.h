@@ -39,7 +39,7 @@ class TableReader {
       });
     }
     if (access != Access::done) {
-      throw std::runtime_error("a check met a conflict, although nothing else is under way");
+      throw std::runtime_error("a check met a conflict, although nothing else is running");
     }
   }
 

@@ -170,7 +170,8 @@ class BenchOn : public Bench {
                                        });
     session.rollback();
     if (access != Access::done) {
-      throw std::runtime_error("reading everything met a conflict, although nothing is under way");
+      throw std::runtime_error(
+          "reading everything met a conflict, although nothing else is running");
     }
     return bytes;
   }

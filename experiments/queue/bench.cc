@@ -63,7 +63,7 @@ std::size_t Queue::Transactions::choose() {
 oltp::CheckResult judge(std::uint64_t found, std::uint64_t damaged, std::uint64_t expected) {
   oltp::CheckResult result;
   if (damaged != 0) {
-    result.first.push_back(fmt::format("{} jobs are not what was put", damaged));
+    result.first.push_back(fmt::format("{} jobs differ from those that were put", damaged));
   }
   if (found != expected) {
     result.first.push_back(fmt::format("{} jobs wait, not {}", found, expected));

@@ -6,7 +6,7 @@
 #include "experiments/queue/bench.h"
 #include "experiments/queue/engines.h"
 
-DEFINE_int64(jobs, 10'000, "number of jobs that wait, 112 bytes each");
+DEFINE_int64(jobs, 10'000, "number of waiting jobs, 112 bytes each");
 
 namespace {
 

@@ -30,15 +30,15 @@ bool may_become(SpecialFacilityRow loaded, const SpecialFacilityRow& row) noexce
 
 const char* fault_of(const CallForwardingKey& key, const CallForwardingRow& row) {
   if (key.start_time % kHoursBetween != 0 || key.start_time / kHoursBetween >= kStartTimes) {
-    return "has a start time that there is not";
+    return "has a start time that does not exist";
   }
   if (row.end_time < 1 || row.end_time > kHoursOfDay) {
-    return "has an end time that there is not";
+    return "has an end time that does not exist";
   }
   const std::string_view number = row.number.view();
   const bool is_number = number.size() == PhoneNumber::kMaxBytes &&
                          number.find_first_not_of("0123456789") == std::string_view::npos;
-  return is_number ? nullptr : "has a number that is none";
+  return is_number ? nullptr : "has a malformed number";
 }
 
 void IndexCheck::miss_until(Number subscriber) {

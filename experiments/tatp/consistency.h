@@ -93,7 +93,7 @@ class Expected {
         return;
       }
       if (!may_become(next->second, row)) {
-        violations.add(condition, describe(key), "is not what it was, nor may have become");
+        violations.add(condition, describe(key), "has values that no transaction wrote");
       }
       ++next;
     });

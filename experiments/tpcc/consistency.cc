@@ -70,7 +70,7 @@ void PaymentSums::add(const HistoryRow& row) noexcept {
 
 Cents PaymentSums::taken(Number warehouse, Number district) const noexcept {
   const std::size_t index = district_index(warehouse, district);
-  check(index != kNone, "payments of a district that was not asked for");
+  check(index != kNone, "payments of a district that were not requested");
   return by_district_[index];
 }
 

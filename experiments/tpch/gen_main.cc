@@ -12,11 +12,12 @@
 #include "experiments/tpch/generate.h"
 #include "experiments/tpch/schemas.h"
 
-DEFINE_string(path, "", "directory of the files; made if it is not there");
-DEFINE_double(scale_factor, 1, "about a gigabyte each; 0.01 and other fractions, too");
-DEFINE_int64(threads, 0, "that make rows; 0: one for each processor");
-DEFINE_string(tables, "", "names with commas between them; all eight if it is not given");
-DEFINE_int64(seed, 1, "of all rows");
+DEFINE_string(path, "", "directory of the files; created if it does not exist");
+DEFINE_double(scale_factor, 1,
+              "scale factor, about a gigabyte each; fractions from 0.01 are possible");
+DEFINE_int64(threads, 0, "number of threads that make rows; 0: one for each processor");
+DEFINE_string(tables, "", "names of tables, separated by commas; default: all eight");
+DEFINE_int64(seed, 1, "seed of all rows");
 DEFINE_string(print_schema, "",
               "print this table's schema for `palimpsest load`, and nothing else");
 
@@ -48,7 +49,7 @@ std::vector<TableId> tables_of_flag() {
 GenerateOptions options_of_flags() {
   constexpr std::int64_t kThreadsMax = 1024;
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the files?");
+    throw UsageError("--path: name the directory for the files");
   }
   const std::int64_t threads = in_range("threads", FLAGS_threads, 0, kThreadsMax);
   return {.directory = FLAGS_path,

@@ -184,7 +184,7 @@ Progress progress_of(std::uint64_t bytes, std::uint64_t total, double seconds) {
 void refuse_what_is_there(const GenerateOptions& options) {
   for (const TableId table : options.tables) {
     if (const auto file = file_of(options.directory, table); std::filesystem::exists(file)) {
-      throw UsageError(fmt::format("--path: {} is there already", file.string()));
+      throw UsageError(fmt::format("--path: {} exists already", file.string()));
     }
   }
 }

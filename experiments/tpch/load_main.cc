@@ -16,16 +16,18 @@
 #include "experiments/tpch/load.h"
 #include "experiments/tpch/load_report.h"
 
-DEFINE_string(path, "", "directory of the database, which must not be there yet");
+DEFINE_string(path, "", "directory of the database, which must not exist yet");
 DEFINE_int64(memory_mib, 1024, "memory of the database, MiB");
-DEFINE_int64(version_mib, 0, "of that memory, for versions; 0: what the engine takes");
-DEFINE_int64(log_mib, 0, "most log there is; 0: what the engine takes");
-DEFINE_double(scale_factor, 1, "8.66 million rows each; 0.01 and other fractions, too");
-DEFINE_int64(threads, 0, "that insert; 0: one for each processor");
+DEFINE_int64(version_mib, 0, "part of the memory for versions, MiB; 0: the engine's default");
+DEFINE_int64(log_mib, 0, "largest size of the log, MiB; 0: the engine's default");
+DEFINE_double(scale_factor, 1,
+              "scale factor, 8.66 million rows each; fractions from 0.01 are possible");
+DEFINE_int64(threads, 0, "number of threads that insert; 0: one for each processor");
 DEFINE_string(mode, "bulk", "none, snapshot: transactions at that isolation level; or bulk");
-DEFINE_bool(single_transaction, false, "with none and snapshot: each table is one transaction");
+DEFINE_bool(single_transaction, false,
+            "with none and snapshot: load each table in one transaction");
 DEFINE_string(json, "", "file for the result as JSON; -: standard output");
-DEFINE_int64(seed, 1, "of all rows");
+DEFINE_int64(seed, 1, "seed of all rows");
 
 namespace {
 
@@ -41,17 +43,17 @@ LoadOptions options_of_flags() {
   constexpr std::int64_t kMemoryMibMin = 8;
   constexpr std::int64_t kThreadsMax = 512;
   if (FLAGS_path.empty()) {
-    throw UsageError("--path: which directory shall hold the database?");
+    throw UsageError("--path: name the directory for the database");
   }
   if (std::filesystem::exists(FLAGS_path) && !std::filesystem::is_empty(FLAGS_path)) {
-    throw UsageError(fmt::format("--path={}: a load begins with an empty directory", FLAGS_path));
+    throw UsageError(fmt::format("--path={}: a load needs an empty directory", FLAGS_path));
   }
   const std::int64_t threads = in_range("threads", FLAGS_threads, 0, kThreadsMax);
   const LoadMode mode = parse_name("mode", FLAGS_mode,
                                    std::array{LoadMode::none, LoadMode::snapshot, LoadMode::bulk});
   const GivenFlags given = given_flags();
   MeaningCheck(given).require(mode != LoadMode::bulk, {"single_transaction"},
-                              "with --mode=bulk, which always has one a table");
+                              "with --mode=bulk, which always loads a table in one transaction");
   return {.directory = FLAGS_path,
           .memory_bytes = mebibytes("memory_mib", FLAGS_memory_mib, kMemoryMibMin),
           .version_bytes_max = mebibytes("version_mib", FLAGS_version_mib, 0),

@@ -39,7 +39,7 @@ std::string summary(const LoadOptions& options, const LoadResult& result) {
       result.close_seconds, mib(result.version_bytes_max), mib(result.entry_bytes_max),
       mib(result.resident_bytes_max), mib(result.data_bytes), mib(result.log_bytes));
   if (!result.error.empty()) {
-    text += fmt::format("it failed: {}\n", result.error);
+    text += fmt::format("the load failed: {}\n", result.error);
   }
   return text;
 }

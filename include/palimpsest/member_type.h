@@ -54,7 +54,8 @@ struct MemberType<Type> {
     return true;
   }
 };
-static_assert(sizeof(Date) == 4 && sizeof(Timestamp) == 8, "copied as the integers they are");
+static_assert(sizeof(Date) == 4 && sizeof(Timestamp) == 8,
+              "dates and timestamps are copied as integers of 4 and 8 bytes");
 
 /// For a column of integers as wide as the enum's. Unsigned enums have no values beyond the
 /// column's.
@@ -64,7 +65,7 @@ struct MemberType<Enum> {
   using Integer = std::underlying_type_t<Enum>;
   static_assert(!std::is_same_v<Integer, bool> &&
                     (std::is_signed_v<Integer> || sizeof(Integer) < sizeof(std::int64_t)),
-                "an enum's integers are in std::int64_t");
+                "the values of an enum must fit std::int64_t");
   static constexpr ColumnType kColumn =
       sizeof(Integer) == 1
           ? ColumnType::int8

@@ -108,7 +108,8 @@ struct MemberOf : StructMember {
 /// A StructShape for one struct type.
 template <class Struct>
 class StructMap {
-  static_assert(std::is_default_constructible_v<Struct>, "rows are read into a new one");
+  static_assert(std::is_default_constructible_v<Struct>,
+                "read() fills a new struct: it must be default constructible");
 
  public:
   StructMap(std::shared_ptr<const TableFormat> format,

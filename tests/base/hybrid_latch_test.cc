@@ -218,7 +218,8 @@ TEST(HybridLatchDeathTest, MisuseIsNoticed) {
   HybridLatch latch;
   EXPECT_DEATH(latch.unlock_shared(), "unlock_shared without a shared holder");
   EXPECT_DEATH(latch.unlock_exclusive(), "exclusive released without being held");
-  EXPECT_DEATH(static_cast<void>(latch.version_after_unlock()), "without exclusive");
+  EXPECT_DEATH(static_cast<void>(latch.version_after_unlock()),
+               "version_after_unlock needs the exclusive latch");
   EXPECT_DEATH(
       {
         HybridLatch held;

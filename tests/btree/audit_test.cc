@@ -150,7 +150,7 @@ TEST_F(AuditTest, UpperFence) {
 
 TEST_F(AuditTest, ChildReachedTwice) {
   set_swip(1, 0, swip(1, 1));
-  EXPECT_THAT(findings(), HasSubstr("reached before"));
+  EXPECT_THAT(findings(), HasSubstr("already reached through another page"));
 }
 
 TEST_F(AuditTest, ChildForgotten) {
@@ -159,7 +159,7 @@ TEST_F(AuditTest, ChildForgotten) {
   parent.release();
   const std::string found = findings();
   EXPECT_THAT(found, HasSubstr("its upper fence is"));  // of the child whose range grew
-  EXPECT_THAT(found, HasSubstr("in use, and nothing reaches them"));
+  EXPECT_THAT(found, HasSubstr("in use, but no tree reaches them"));
 }
 
 TEST_F(AuditTest, ChildInTheSpaceMap) {
@@ -181,12 +181,12 @@ TEST_F(AuditTest, NodeInAFreePage) {
   database_->space().free(page(0));
   const std::string found = findings();
   EXPECT_THAT(found, HasSubstr("free in the space map"));
-  EXPECT_THAT(found, HasSubstr("free, and yet something uses them"));
+  EXPECT_THAT(found, HasSubstr("free, but a tree uses them"));
 }
 
 TEST_F(AuditTest, LostPage) {
   static_cast<void>(database_->space().allocate(0));
-  EXPECT_THAT(findings(), HasSubstr("in use, and nothing reaches them"));
+  EXPECT_THAT(findings(), HasSubstr("in use, but no tree reaches them"));
 }
 
 TEST_F(AuditTest, PageIdOfAFrame) {
@@ -201,7 +201,7 @@ TEST_F(AuditTest, PageIdOfAChildsFrame) {
 
 TEST_F(AuditTest, TypeOfAFrame) {
   frame(0).type.store(buffer::PageType::tree_inner);
-  EXPECT_THAT(findings(), HasSubstr("its frame says another type than"));
+  EXPECT_THAT(findings(), HasSubstr("its frame has another type than"));
 }
 
 TEST_F(AuditTest, StateOfAFrame) {
@@ -237,7 +237,8 @@ TEST_F(AuditTest, LargeValueInFreePages) {
 
 TEST_F(AuditTest, LargeValueReachedTwice) {
   EXPECT_FALSE(tree().upsert_large(keys_.at(150), large_value(50)));
-  EXPECT_THAT(findings(), HasSubstr("used by a large value, but reached before"));
+  EXPECT_THAT(findings(),
+              HasSubstr("used by a large value, but already reached through another page"));
 }
 
 TEST_F(AuditTest, BlockOfALargeValue) {

@@ -173,7 +173,8 @@ TEST_F(EntryInterleaving, TheYoungestStartComesBackWithTheTable) {
   const FrameIndex frame = leaf_of(kRecord).frame;
   ASSERT_NO_FATAL_FAILURE(evict(kRecord));
   ASSERT_EQ(orphans(), 1U);
-  EXPECT_TRUE(palimpsest::test::sound(*database_)) << "whoever has frame " << raw(frame) << " now";
+  EXPECT_TRUE(palimpsest::test::sound(*database_))
+      << "the page that has frame " << raw(frame) << " now";
   EXPECT_EQ(value_of(kRecord), new_value(kRecord));
   {
     const auto leaf = tree().descent().leaf<buffer::SharedPage>(Target{key_of(kRecord)});
@@ -331,7 +332,7 @@ TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
   const auto tables_meanwhile = memory().tables();
   taken.release();
   collector.join();
-  EXPECT_EQ(tables_meanwhile, 1U) << "it went while somebody was at its chain";
+  EXPECT_EQ(tables_meanwhile, 1U) << "the entry went while a thread was at its chain";
   EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
   EXPECT_EQ(memory().tables(), 0U);
   EXPECT_TRUE(palimpsest::test::sound(*database_));

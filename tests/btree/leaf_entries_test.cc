@@ -116,7 +116,7 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
     EXPECT_EQ(rival_of(tree().update(two, "key", "other")), WriterId{1});
     EXPECT_EQ(tree().remove(two, "key").conflict->key, "key");
   }
-  ASSERT_TRUE(tree().insert("key", "by nobody"));
+  ASSERT_TRUE(tree().insert("key", "by no writer"));
   EXPECT_TRUE(marked("key"));
   EXPECT_TRUE(sound(*database_));
   EXPECT_TRUE(tree().update(two, "key", "other").conflict);
@@ -173,7 +173,8 @@ TEST_F(LeafEntriesTest, EntriesGoWithTheirWriterWhereThePageIsAtHand) {
     one.end();
     EXPECT_EQ(memory().tables(), 0U);
     EXPECT_EQ(table_beside("key"), nullptr);
-    EXPECT_EQ(version_of("key"), version) << "who has read the page need not read it again";
+    EXPECT_EQ(version_of("key"), version)
+        << "a thread that has read the page need not read it again";
   }
   Writer two(memory(), WriterId{2});
   EXPECT_EQ(claim(two, "other").result, Claim::Result::claimed);

@@ -311,7 +311,8 @@ TEST_F(TreeRecordStructure, RefusesNodesThatDoNotBelong) {
   EXPECT_THAT(changed(split_root(), kSeparator, 'j'), HasSubstr("does not end at the separator"));
   EXPECT_THAT(changed(split(), offsetof(StructureChangeHeader, right), 2), HasSubstr("together"));
   EXPECT_THAT(changed(split(), offsetof(StructureChangeHeader, tree_id), 0), HasSubstr("tree 0"));
-  EXPECT_THAT(changed(merge(), offsetof(StructureChangeHeader, cut), 1), HasSubstr("nobody reads"));
+  EXPECT_THAT(changed(merge(), offsetof(StructureChangeHeader, cut), 1),
+              HasSubstr("unused fields that are not zero"));
   EXPECT_THAT(reason(encoded(LoggedRootMerge{PageId{2}, PageId{4}, right_.leaf()})),
               HasSubstr("fences"));
   EXPECT_THAT(reason(encoded(LoggedMerge{PageId{4}, left_.leaf(), PageId{1}, 0})),
@@ -406,13 +407,13 @@ TEST(TreeRecordFaults, AreNamed) {
   EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, kHasFlags | kNewGoesLeft)),
               HasSubstr("unknown bits"));
   EXPECT_THAT(reason(mark, 0, kind_byte(TreeRecordKind::mark, 0x80)), HasSubstr("is unknown"));
-  EXPECT_THAT(reason(insert, kPageAt, 0), HasSubstr("cannot be"));
+  EXPECT_THAT(reason(insert, kPageAt, 0), HasSubstr("is not a possible page"));
   EXPECT_THAT(reason(insert, kKeyLength, 0), HasSubstr("a key of 0"));
   EXPECT_THAT(reason(insert, kKeyLength, 0x7F), HasSubstr("cut off"));
   EXPECT_THAT(reason(insert, kKeyLength, 0xFF), HasSubstr("a key of"));  // takes a byte of it
   EXPECT_THAT(reason(large, kAfter, kLargeValue | kGhost), HasSubstr("flags"));
   EXPECT_THAT(reason(large, kAfter, 0x80), HasSubstr("flags"));
-  EXPECT_THAT(reason(large, kAfter, 0), HasSubstr("flags that say nothing"));
+  EXPECT_THAT(reason(large, kAfter, 0), HasSubstr("flags are stored but none is set"));
   EXPECT_THAT(reason(large, kAfter + 4, 0), HasSubstr("descriptor"));
   EXPECT_THAT(reason(mark, kAfter, 0), HasSubstr("flags"));
   EXPECT_THAT(reason(patch, kBody, 0xFF), HasSubstr("cut off"));  // its length is its second byte
@@ -434,7 +435,7 @@ TEST(TreeRecordFaults, AreNamed) {
   }();
   constexpr std::size_t kRuns = sizeof(LeafChangeHeader);
   EXPECT_THAT(reason(bulk_erase, offsetof(LeafChangeHeader, count), 0),
-              HasSubstr("nothing is erased"));
+              HasSubstr("the deletion erases nothing"));
   EXPECT_THAT(reason(bulk_erase, offsetof(LeafChangeHeader, count), 1),
               HasSubstr("1 are announced"));
   EXPECT_THAT(reason(bulk_erase, offsetof(LeafChangeHeader, resolution), 1),

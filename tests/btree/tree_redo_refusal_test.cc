@@ -65,7 +65,7 @@ class RedoRefuses : public ::testing::Test {
 TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
   EXPECT_EQ(reason(encoded(LoggedMark{{TreeId{8}, kLeft, 0, "a"}, 0})),
             "page 2: a log record of kind mark cannot be applied: the page is page 2 of tree 7, "
-            "the record is of tree 8");
+            "the record belongs to tree 8");
   EXPECT_THAT(reason(encoded(LoggedMark{{kTree, kRight, 0, "a"}, 0}), kLeft),
               HasSubstr("does not concern this page"));
   EXPECT_THAT(reason(encoded(LoggedMark{{kTree, kRight, 0, "a"}, 0}), kRight),
@@ -78,11 +78,11 @@ TEST_F(RedoRefuses, WhatDoesNotSuitThePage) {
   EXPECT_THAT(reason_of_update(0, "a", "value", "VALUE", kGhost), HasSubstr("flags 0x0, not 0x2"));
   EXPECT_THAT(reason_of_update(0, "a", "values", "valueS"),
               HasSubstr("a value of 5 bytes is changed up to byte 6"));
-  EXPECT_THAT(reason_of_update(0, "a", "vaXXe", "vae"), HasSubstr("not what is replaced"));
+  EXPECT_THAT(reason_of_update(0, "a", "vaXXe", "vae"), HasSubstr("not the one that is replaced"));
   EXPECT_THAT(reason_of_update(0, "a", "valu", "val"), HasSubstr("the value of 5 bytes is not"));
   const std::vector<SlotIndex> slots{1};
   EXPECT_THAT(reason(encoded(LoggedPurge{page_.leaf(), slots})),
-              HasSubstr("slot 1 of 3 is no ghost"));
+              HasSubstr("slot 1 of 3 is not a ghost"));
 }
 
 // A record encodes only the changed bytes of a value: a missing shadow shows in the unchanged ones.
@@ -125,7 +125,7 @@ TEST_F(RedoRefuses, NodesThatAreNoNeighbours) {
   const PageMemory right(4096);
   right.leaf().init(kRight, kTree, "n", std::nullopt);
   EXPECT_THAT(reason(encoded(LoggedMerge{kLeft, right.leaf(), kAbove, 0})),
-              HasSubstr("no neighbour"));
+              HasSubstr("not its neighbour"));
   right.leaf().init(kRight, kTree, "m", std::nullopt);
   EXPECT_EQ(reason(encoded(LoggedMerge{kLeft, right.leaf(), kAbove, 0})), "applied");
   SplitPlan plan;
@@ -136,7 +136,7 @@ TEST_F(RedoRefuses, NodesThatAreNoNeighbours) {
               HasSubstr("cannot be split at 2 by \"c\""));
   right.inner().init(kRight, kTree, 1, "c", std::nullopt, 5);
   EXPECT_THAT(reason(encoded(LoggedSplit{plan, kLeft, right.inner(), kAbove, 0})),
-              HasSubstr("the page is of level 0, the record of level 1"));
+              HasSubstr("the page is on level 0, the record on level 1"));
 }
 
 TEST_F(RedoRefuses, ParentsOfOthers) {

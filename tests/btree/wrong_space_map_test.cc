@@ -128,9 +128,7 @@ TEST_F(WrongSpaceMap, LargeValueIsFreeAlready) {
     ASSERT_TRUE(tree().insert(key, large));
   }
   forget_all_pages();
-  const auto says = [&](const auto& call) {
-    return error_of(call, "has pages that are not in use");
-  };
+  const auto says = [&](const auto& call) { return error_of(call, "names pages that are free"); };
   EXPECT_EQ(says([&] { static_cast<void>(tree().remove("removed")); }), ErrorCode::corruption);
   EXPECT_EQ(says([&] { tree().upsert("smaller", "small"); }), ErrorCode::corruption);
   std::string value;
@@ -146,7 +144,7 @@ TEST_F(WrongSpaceMap, LargeValueIsReplacedByALargeOne) {
   ASSERT_TRUE(tree().insert("key", std::string(10'000, 'o')));
   database_->space().free(pages_of("key")[1]);  // a hole too small for the new value
   const std::string larger(20'000, 'n');
-  EXPECT_EQ(error_of([&] { tree().upsert("key", larger); }, "has pages that are not in use"),
+  EXPECT_EQ(error_of([&] { tree().upsert("key", larger); }, "names pages that are free"),
             ErrorCode::corruption);
   std::string value;
   EXPECT_TRUE(tree().lookup("key", value));

@@ -173,7 +173,7 @@ TEST_F(BlockCacheTest, AFrameInUseIsNotEvicted) {
   EXPECT_FALSE(cache_.try_evict(frame)) << "it is not cool";
   frames_[frame].cool = true;
   frames_[frame].latch.lock_shared();
-  EXPECT_FALSE(cache_.try_evict(frame)) << "somebody reads it";
+  EXPECT_FALSE(cache_.try_evict(frame)) << "a thread reads it";
   frames_[frame].latch.unlock_shared();
   EXPECT_TRUE(cache_.try_evict(frame));
   EXPECT_EQ(find(7), 0U);

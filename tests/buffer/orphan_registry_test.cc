@@ -183,7 +183,8 @@ TEST(OrphanRegistry, ManyThreads) {
       } else if (random.one_in(3)) {
         away[at]->needed = false;  // from here on it may be gone
         if (Attached* back = registry.page_returns(page)) {
-          ADD_FAILURE() << "page " << raw(page) << " came back with what nobody needs";
+          ADD_FAILURE() << "page " << raw(page)
+                        << " came back with entries that no transaction needs";
           things.destroy(*back);
         }
         away[at] = nullptr;

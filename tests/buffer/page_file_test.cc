@@ -196,11 +196,10 @@ TEST_F(PageFileTest, RefusesTruncatedFiles) {
   const std::string pages = std::to_string(bytes.size() / 4096);
   bytes.resize(bytes.size() - 4096);
   replace(bytes);
-  EXPECT_THAT(refused(ErrorCode::corruption),
-              HasSubstr("is truncated: the header tells of " + pages +
-                        " pages of 4096 bytes, the "
-                        "file has " +
-                        std::to_string(bytes.size()) + " bytes"));
+  EXPECT_THAT(refused(ErrorCode::corruption), HasSubstr("is truncated: its header counts " + pages +
+                                                        " pages of 4096 bytes, the "
+                                                        "file has " +
+                                                        std::to_string(bytes.size()) + " bytes"));
 }
 
 TEST_F(PageFileTest, SurvivesAllHeaderCopiesButOne) {
@@ -212,9 +211,10 @@ TEST_F(PageFileTest, SurvivesAllHeaderCopiesButOne) {
       EXPECT_LE(open({.read_only = true, .allow_unclean = true})->header().sequence, sequence);
     }
   }
-  EXPECT_THAT(refused(ErrorCode::corruption),
-              testing::AllOf(HasSubstr("no copy is whole"), HasSubstr("copy 0: checksum stored 0x"),
-                             HasSubstr("copy 2: checksum stored 0x"), HasSubstr("computed 0x")));
+  EXPECT_THAT(
+      refused(ErrorCode::corruption),
+      testing::AllOf(HasSubstr("neither copy is whole"), HasSubstr("copy 0: checksum stored 0x"),
+                     HasSubstr("copy 2: checksum stored 0x"), HasSubstr("computed 0x")));
 }
 
 // An older copy would be valid: it says that there is no catalog yet, or that nothing was written.
@@ -488,7 +488,7 @@ TEST_F(PageFileTest, ReadOnlyFilesAreNotWritten) {
     const auto file = open({.read_only = true});
     PageWriter writer(*file);
     const auto refuse = [](const std::function<void()>& action) {
-      EXPECT_THAT(refusal(ErrorCode::invalid_argument, action), HasSubstr("for reading only"));
+      EXPECT_THAT(refusal(ErrorCode::invalid_argument, action), HasSubstr("is open read-only"));
     };
     refuse([&] { static_cast<void>(writer.begin_batch()); });
     refuse([&] { writer.write_fresh({}); });
@@ -550,7 +550,8 @@ TEST_F(PageFileTest, TheCatalogRootIsNotCutOff) {
   }
   const std::uint64_t page_count = file->page_count();
   EXPECT_THAT(refusal(ErrorCode::corruption, [&] { map.truncate_free_tail(); }),
-              HasSubstr(std::to_string(raw(pages_[0])) + " for free, which is the catalog's root"));
+              HasSubstr("the space map marks page " + std::to_string(raw(pages_[0])) +
+                        ", the catalog's root, as free"));
   EXPECT_EQ(file->page_count(), page_count);
   EXPECT_EQ(map.allocate(0), pages_[0]);
 }

@@ -105,7 +105,7 @@ TEST_F(RootPlacesTest, ARootThatIsNotThereIsReadAhead) {
 }
 
 TEST_F(RootPlacesTest, ARootWithChildrenStays) {
-  EXPECT_FALSE(swip_of(tree()).swizzled()) << "nobody has needed it";
+  EXPECT_FALSE(swip_of(tree()).swizzled()) << "no thread has needed it";
   EXPECT_EQ(value_of(0), old_value(0));
   const Swip root = swip_of(tree());
   for (std::uint64_t i = 0; i < 5 * kRecords; i += 7) {
@@ -144,7 +144,8 @@ TEST_F(RootPlacesTest, MoreTreesThanThereArePlacesForAreRefused) {
   while (pool.roots().taken() < most) {
     static_cast<void>(TreeRoot::open(pool, PageId{1'000'000 + pool.roots().taken()}, TreeId{1000}));
   }
-  EXPECT_EQ(error_of([&] { return TreeRoot::open(pool, PageId{1}, TreeId{1000}); }, "more memory"),
+  EXPECT_EQ(error_of([&] { return TreeRoot::open(pool, PageId{1}, TreeId{1000}); },
+                     "raise Options::memory_bytes"),
             ErrorCode::out_of_memory);
   EXPECT_EQ(value_of(7), old_value(7));  // half of the frames are for other pages
   EXPECT_TRUE(tree().update(key_of(7), new_value(7)));

@@ -488,7 +488,7 @@ TEST_F(GraftRecordTest, RedoRefusesWhatDoesNotSuitThePage) {
   PageMemory again = copy_of(Target{}, 1);
   redo(payload(slot), tree_root_, {again.data(), 4096}, Gsn{1});
   EXPECT_THAT(redo_fault(payload(again.inner().count()), tree_root_, again.bytes()).value_or(""),
-              HasSubstr("is not above those that are there"));
+              HasSubstr("is not above the existing ones"));
 
   PageMemory full = copy_of(Target{}, 1);
   const std::string filler = big_endian(900) + std::string(300, 'f');
@@ -520,7 +520,7 @@ TEST_F(GraftRecordTest, DamagedRecordsAreRefused) {
   EXPECT_THAT(with(0, kind_byte(TreeRecordKind::graft, kCompensation)), HasSubstr("unknown bits"));
   EXPECT_THAT(with(1, 1), HasSubstr("unknown bits"));
   EXPECT_THAT(with(offsetof(GraftHeader, count), 0), HasSubstr("are announced"));
-  EXPECT_THAT(with(offsetof(GraftHeader, last) + 7, 0x80), HasSubstr("cannot be"));
+  EXPECT_THAT(with(offsetof(GraftHeader, last) + 7, 0x80), HasSubstr("is not a possible page"));
   EXPECT_THAT(with(offsetof(GraftHeader, above) + 7, 0x80), HasSubstr("together"));
 }
 

@@ -202,7 +202,7 @@ TEST_F(BulkIndex, LaterOnesAndOtherWritersKeepItAsAnyOther) {
   {
     InBulk aborted(*database_);
     change(aborted, 50, 150);
-    EXPECT_EQ(by_index(nullptr), bodies_of(made)) << "nobody sees what a later one does";
+    EXPECT_EQ(by_index(nullptr), bodies_of(made)) << "no transaction sees what a later one does";
     EXPECT_EQ(by_index(aborted.in.get()), bodies_of(rows_of(aborted.in.get())));
     aborted.in->rollback();
   }

@@ -116,7 +116,7 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
   void change_in_bulk() {
     try {
       has_table_ = change_some(*bulk_, bulk_rows_);
-      EXPECT_TRUE(has_table_) << "nobody else writes";
+      EXPECT_TRUE(has_table_) << "no other transaction writes";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::gate_timeout) << error.what();
       EXPECT_TRUE(!has_table_ && !readers_.empty()) << error.what();
@@ -144,7 +144,7 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
     Rows rows = now_;
     for (int changes = 1 + any(4); changes > 0; --changes) {
       if (!change_some(*by, rows)) {
-        EXPECT_TRUE(bulk_ || !readers_.empty()) << "nobody is in the way";
+        EXPECT_TRUE(bulk_ || !readers_.empty()) << "no transaction is in the way";
         by->rollback();
         return;
       }

@@ -240,7 +240,7 @@ TEST_F(BulkTest, RefusesTablesOfOthers) {
   InBulk bulk(*database_);
   const auto next = begin();
   EXPECT_TRUE(TableWrites(*next, *people).insert({2, "Bob", 1}));
-  EXPECT_TRUE(insert(*bulk.bulk, others, 1).is_conflict()) << "somebody writes";
+  EXPECT_TRUE(insert(*bulk.bulk, others, 1).is_conflict()) << "another transaction writes";
   next->commit();
   EXPECT_TRUE(insert(*bulk.bulk, others, 1));
   InBulk second(*database_);
@@ -421,7 +421,7 @@ TEST_F(BulkTest, WhoseCommitFailsHalfWayChangesNothingMore) {
       [&] { return bulk.bulk->create_index("filled", {.name = "again", .columns = {"name"}}); },
   };
   for (const auto& call : calls) {
-    EXPECT_EQ(error_of(call, "committed again, or rolled back"), ErrorCode::failed);
+    EXPECT_EQ(error_of(call, "committed again or rolled back"), ErrorCode::failed);
   }
   bulk.commit();
   EXPECT_EQ(rows_seen(filled, nullptr), 1);

@@ -97,7 +97,7 @@ void FaultSession::attempt(const std::vector<FaultChange>& changes, bool rolls_b
     for (const FaultChange& change : changes) {
       const auto outcome = change.value ? transaction->upsert(tree(), change.key, *change.value)
                                         : transaction->remove(tree(), change.key);
-      EXPECT_FALSE(outcome.conflict) << "nobody else writes";
+      EXPECT_FALSE(outcome.conflict) << "no other transaction writes";
     }
     if (!rolls_back) {
       commits = true;

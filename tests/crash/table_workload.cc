@@ -175,7 +175,7 @@ void TableWorkload::begin_bulk() {
   // There is no such row; but from now on no other transaction writes to the table.
   const auto erase = [](const TableWrites& writes) { return writes.erase({-1}); };
   if (open.bulk->write(*table_, erase).kind() != OutcomeKind::absent) {
-    mismatch("a bulk does not get the table that nobody else has");
+    mismatch("a bulk does not get a table without other writers");
   }
   open_ = std::move(open);
   change_in_bulk();
@@ -262,7 +262,7 @@ void TableWorkload::write_rows(bool is_watched) {
   for (std::uint64_t count = 1 + random_.below(8); count > 0; --count) {
     if (!change_one(rows, write)) {
       if (!open_ && !is_watched) {
-        mismatch("a conflict with nobody");
+        mismatch("a conflict without another writer");
       }
       by->rollback();
       return;
@@ -280,7 +280,7 @@ void TableWorkload::write_rows(bool is_watched) {
 
 void TableWorkload::look() {
   if (const auto rows = rows_of(*database_, nullptr); rows != table_now()) {
-    mismatch("others see a bulk that is open");
+    mismatch("other transactions see a bulk that is open");
   }
   open_->bulk->append_kept();
   if (const auto rows = rows_of(*database_, open_->by.get()); rows != open_->rows) {

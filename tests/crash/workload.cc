@@ -317,7 +317,7 @@ bool Workload::agrees(const char* what, const Open& open, const Place& place,
   }
   if (conflicting_writer != outcome.conflict.has_value()) {
     mismatch(fmt::format("{} of {}: {}", what, place.second,
-                         conflicting_writer ? "no conflict" : "a conflict with nobody"));
+                         conflicting_writer ? "no conflict" : "a conflict without another writer"));
   }
   if (!conflicting_writer && outcome.existed != existed) {
     mismatch(fmt::format("{} of {}: existed is {}", what, place.second, outcome.existed));

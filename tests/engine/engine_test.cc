@@ -304,7 +304,7 @@ TEST_F(DatabaseTest, ATransactionThatHoldsTheLogBackIsCancelled) {
   }
   EXPECT_FALSE(old->is_active());
   EXPECT_EQ(palimpsest::test::error_of([&] { return database_->close(), 0; },
-                                       "transactions or cursors are active"),
+                                       "transactions or cursors are open"),
             ErrorCode::invalid_argument)
       << "its owner does not know yet";
   EXPECT_EQ(palimpsest::test::error_of([&] { return old->update(tree(), key_of(4), "x").existed; }),
@@ -367,7 +367,7 @@ TEST_F(DatabaseTest, AnUnfinishedDatabaseLeavesAnothersLogAlone) {
   const std::unique_ptr<io::Device> device = other.device();
   buffer::PageFile::create(*device, buffer::kPageFileName, small_options().pages).reset();
   EXPECT_EQ(error_of([&] { return Engine::open(*device, *device_, small_options()); },
-                     "that of another database"),
+                     "belongs to another database"),
             ErrorCode::corruption);
   open();
   EXPECT_EQ(content_of(tree()).size(), 100U);

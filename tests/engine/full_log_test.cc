@@ -319,7 +319,7 @@ TEST_F(FullDisk, WhoHasFilledMuchOfItAndIsInTheWayIsTold) {
   }
   update_one_by_one(5000);
   EXPECT_FALSE(large->is_active());
-  EXPECT_EQ(error_of([&] { update(*large, 1, 1); }, "too few for a transaction that takes"),
+  EXPECT_EQ(error_of([&] { update(*large, 1, 1); }, "too few for a transaction that needs"),
             ErrorCode::no_space);
   disk_.clear_faults();
   EXPECT_EQ(error_of([&] { update(*large, 1, 1); }), ErrorCode::transaction_too_old);

@@ -179,7 +179,7 @@ TEST_F(RecoveryAnalysisTest, UndoGoesOnWhereItWasInterrupted) {
   log().compensate(0, undone(insertion("a")), 0);
   log().harden();
   const RecoveryAnalysis all = analyse_now();
-  ASSERT_EQ(all.losers.size(), 1U) << "nobody has said that it is rolled back";
+  ASSERT_EQ(all.losers.size(), 1U) << "no record says that it is rolled back";
   EXPECT_EQ(all.losers[0].undo_next, kNoLsn);
 }
 
@@ -265,7 +265,7 @@ TEST_F(RecoveryAnalysisTest, HalfUndoneBeforeTheStartIsCorruption) {
   log().log().forget();
   log().compensate(0, undone(insertion("b")), log().back_of(0));
   log().harden();
-  EXPECT_EQ(error_of([&] { return analyse_now(); }, "before replay's start"),
+  EXPECT_EQ(error_of([&] { return analyse_now(); }, "before the start of replay"),
             ErrorCode::corruption);
   log().compensate(0, undone(insertion("a")), 0);
   log().harden();
@@ -292,7 +292,8 @@ TEST_F(RecoveryAnalysisTest, UndoingTwiceIsCorruption) {
   log().compensate_as(1, {name, name.first}, undone(insertion("b")));
   log().compensate_as(1, {name, second}, undone(insertion("b")));
   log().harden();
-  EXPECT_EQ(error_of([&] { return analyse_now(); }, "undone before"), ErrorCode::corruption);
+  EXPECT_EQ(error_of([&] { return analyse_now(); }, "a change that is undone already"),
+            ErrorCode::corruption);
 }
 
 TEST_F(RecoveryAnalysisTest, BodiesMustSuitTheirRoles) {

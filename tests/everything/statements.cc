@@ -393,8 +393,8 @@ void read_range(Worker& worker, Scope& scope, const Target& target) {
   const Keys visited = rows_in(worker, scope, target, range);
   if (scope.keeps_snapshot() &&
       shown != std::map<std::int64_t, Id>(visited.begin(), visited.end())) {
-    worker.fault(
-        fmt::format("a cursor shows {} rows, visit() {} or others", shown.size(), visited.size()));
+    worker.fault(fmt::format("a cursor shows {} rows, visit() {} or different ones", shown.size(),
+                             visited.size()));
   }
 }
 
@@ -450,8 +450,8 @@ void read_index(Worker& worker, Scope& scope, const Target& target) {
   }
   const Keys visited = rows_in(worker, scope, target, Range::all());
   if (shown != std::map<std::int64_t, Id>(visited.begin(), visited.end())) {
-    worker.fault(fmt::format("index \"{}\" shows {} rows, its table {} or others", schema.name,
-                             shown.size(), visited.size()));
+    worker.fault(fmt::format("index \"{}\" shows {} rows, its table {} or different ones",
+                             schema.name, shown.size(), visited.size()));
   }
 }
 

@@ -58,7 +58,7 @@ TEST(FlagChecks, OnlyGivenFlagsAreRefused) {
   check.require(false, {"other"}, "here");
   check.require(true, {"theta"}, "here");
   EXPECT_EQ(message_of([&] { check.require(false, {"other", "theta"}, "here"); }),
-            "--theta means nothing here");
+            "--theta has no effect here");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST_F(OutputFiles, WhatCannotBeMadeIsRefused) {
 
 TEST_F(OutputFiles, TheSameFileTwiceIsRefusedHoweverItIsWritten) {
   const std::string file = path("result");
-  EXPECT_EQ(refusal(file, file), "--series=" + file + ": the same file as --json=" + file);
+  EXPECT_EQ(refusal(file, file), "--series=" + file + ": is the same file as --json=" + file);
   EXPECT_NE(refusal(file, path("./result")), "accepted");
   EXPECT_NE(refusal(file, file + ".new"), "accepted") << "it is written there first";
   std::ofstream(file) << "earlier";
@@ -62,8 +62,8 @@ TEST_F(OutputFiles, TheSameFileTwiceIsRefusedHoweverItIsWritten) {
 
 TEST_F(OutputFiles, NoneLiesWhereTheDataDoes) {
   const std::string within = data_ + "/data/pages";
-  EXPECT_EQ(refusal(within), "--json=" + within + ": lies where the data does, --path=" + data_ +
-                                 "; name another file");
+  EXPECT_EQ(refusal(within), "--json=" + within + ": lies in the directory of the data, --path=" +
+                                 data_ + "; name another file");
   EXPECT_NE(refusal(data_), "accepted");
   EXPECT_NE(refusal(temporary_.path()), "accepted") << "the data lies in it";
   EXPECT_EQ(refusal(data_ + ".json"), "accepted");

@@ -38,7 +38,7 @@ TEST(PathLock, FilesAreNoDirectories) {
   const test::TemporaryDirectory temporary;
   const std::filesystem::path path = temporary.path("file");
   std::ofstream(path) << "text";
-  EXPECT_EQ(refusal(path), "--path=" + path.string() + ": is no directory");
+  EXPECT_EQ(refusal(path), "--path=" + path.string() + ": is not a directory");
 }
 
 }  // namespace

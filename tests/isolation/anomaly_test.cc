@@ -149,7 +149,7 @@ TEST_P(AnomalyTest, PredicateManyPrecedersOfWrites) {
   ASSERT_THAT(two.ids_with_multiples_of(y_before()), ::testing::Contains(y()));
   ASSERT_EQ(one.put(x(), 11), done);
   ASSERT_EQ(one.put(y(), 33), done);
-  EXPECT_EQ(two.erase(y()), conflict) << "whoever is changing it is still open";
+  EXPECT_EQ(two.erase(y()), conflict) << "the transaction that changes it is still open";
   one.commit();
   const OutcomeKind erased = over_the_first([&] { return two.erase(y()); });
   EXPECT_EQ(erased, has_snapshots() ? conflict : done);

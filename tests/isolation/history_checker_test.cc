@@ -197,7 +197,7 @@ TEST(MalformedHistory, IsRefused) {
   EXPECT_THAT(refusal_of(R"({"process":1,"index":0,"value":[]})"), HasSubstr("no type"));
   EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"value":[]})"), HasSubstr("no index"));
   EXPECT_THAT(refusal_of(R"({"type":"ok","index":0,"index":0,"process":1,"value":[]})"),
-              HasSubstr("index is there twice"));
+              HasSubstr("index is named twice"));
   History history;
   EXPECT_THROW(history.add({.type = EventType::ok}), std::runtime_error);
 }

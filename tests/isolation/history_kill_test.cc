@@ -70,9 +70,9 @@ TEST(HistoryKillTest, WrongRowEndsAllLives) {
   plant_wrong_rows(options);
   try {
     fmt::print("{}\n", run_lives(options));
-    ADD_FAILURE() << "nobody has said anything";
+    ADD_FAILURE() << "the history was accepted";
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("a row that nobody has written"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("a row that no transaction has written"));
   }
 }
 

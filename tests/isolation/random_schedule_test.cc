@@ -177,10 +177,10 @@ class RandomScheduleTest : public Schedule {
     } else if (one.is_bulk && outcome == OutcomeKind::conflict) {
       EXPECT_TRUE(any_other(one, [](const Open& other) { return !other.tried.empty(); }) ||
                   any_since(one, tried_at_))
-          << "a bulk that nobody is in the way of";
+          << "a bulk without a conflicting writer";
     } else if (one.is_bulk) {
       EXPECT_FALSE(any_other(one, [](const Open& other) { return !other.own.empty(); }))
-          << "others have written";
+          << "other transactions have written";
       EXPECT_FALSE(any_since(one, changed_at_)) << "it does not see the whole table";
       one.has_table = true;
     }
@@ -190,7 +190,7 @@ class RandomScheduleTest : public Schedule {
     EXPECT_TRUE(one.is_bulk && !one.has_table);
     EXPECT_TRUE(any_other(one, [&](const Open& other) {
       return other.level == Isolation::snapshot && other.begun < last_bulk_;
-    })) << "everybody sees the last bulk";
+    })) << "every transaction sees the last bulk";
   }
 
   void commit(Open& one) {

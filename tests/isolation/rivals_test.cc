@@ -197,7 +197,7 @@ TEST_P(RivalsTest, FailedUpdateLeavesNoTrace) {
   EXPECT_EQ(two.note(x()), "");
   EXPECT_EQ(two.id_of_name(name_of_x()), x());
   one.commit();
-  EXPECT_EQ(two.put(x(), 11), done) << "nobody has changed it";
+  EXPECT_EQ(two.put(x(), 11), done) << "no transaction has changed it";
   two.commit();
   EXPECT_EQ(nobody().value(x()), 11);
   EXPECT_EQ(nobody().value(3), 30);
@@ -211,7 +211,7 @@ TEST_P(RivalsTest, FailedInsertLeavesNoTrace) {
   EXPECT_EQ(one.all().size(), 2U);
   EXPECT_EQ(two.all().size(), 2U);
   one.commit();
-  EXPECT_EQ(two.insert(3, "two", 31), done) << "nobody has inserted it";
+  EXPECT_EQ(two.insert(3, "two", 31), done) << "no transaction has inserted it";
   two.commit();
   EXPECT_EQ(nobody().all().back(), (Item{3, "two", 31}));
 }

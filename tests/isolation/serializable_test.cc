@@ -422,7 +422,7 @@ TEST_F(Serializable, ABulkIsInTheWayOfAll) {
   set(in, 1, 7);
   std::string message;
   EXPECT_EQ(error_of([&] { in.commit(); }, &message), ErrorCode::not_serializable);
-  EXPECT_NE(message.find("a bulk has committed"), std::string::npos) << message;
+  EXPECT_NE(message.find("a bulk transaction has committed"), std::string::npos) << message;
 
   Transaction next = items_.begin();
   EXPECT_EQ(value(next, 2), 2);

@@ -36,7 +36,7 @@ class ViewTest : public Schedule {
   }
   /// While `old` sees a value that a bulk has replaced, no writer may change the row.
   void expect_kept_for(Actor& old) {
-    EXPECT_EQ(nobody().erase(x()), conflict) << "nobody else could keep the large value";
+    EXPECT_EQ(nobody().erase(x()), conflict) << "no other snapshot could keep the large value";
     Actor next = begin_first();
     EXPECT_EQ(error_of([&] { return next.set_note(x(), "next"); }), ErrorCode::gate_timeout);
     next.rollback();

@@ -618,7 +618,7 @@ class Outcomes(Cases):
         self.assertEqual(self.run_tool("help", "load").stdout, self.run_tool("load", "--help").stdout)
         self.assertIn(b"palimpsest load DB TABLE FILE", self.run_tool("help", "load").stdout)
         done = self.run_tool("load", "db", "t", "f", "--heder", code=2)
-        self.assertIn(b"perhaps --header is meant", done.stderr)
+        self.assertIn(b"did you mean --header?", done.stderr)
 
 
 class Directories(Cases):

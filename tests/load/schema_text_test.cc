@@ -110,7 +110,7 @@ TEST(SchemaTextTest, RefusesWhatNoTableIs) {
   EXPECT_THAT(fault_of("a int8 primary key, index i (a), index i (a)"),
               HasSubstr("index \"i\" is there twice"));
   EXPECT_THAT(fault_of("\"a\nb\" int8 primary key"), HasSubstr("control characters"));
-  EXPECT_THAT(fault_of("\"\" int8 primary key"), HasSubstr("a name has 1 to"));
+  EXPECT_THAT(fault_of("\"\" int8 primary key"), HasSubstr("a name must have 1 to"));
 }
 
 TEST(SchemaTextTest, ReadsNames) {

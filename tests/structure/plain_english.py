@@ -1,4 +1,5 @@
-"""Checks that prose names its subjects: counts "who", "nobody", "he" and their like in comments and documents.
+"""Checks that prose names its subjects: counts "who", "nobody", "he" and their like in comments, documents, and
+string literals of several words.
 
 plain_english_limits.txt gives each folder the lines that may have one, out of a thousand lines of prose. A folder
 that has come below its limit by a quarter or more needs a lower one: the limits only go down.
@@ -11,7 +12,9 @@ import tree
 PERSONS = re.compile(
     r"\b([Ww]ho|[Ww]hom|[Ww]hoever|[Ww]homever|[Nn]obody|[Nn]o one|[Ss]omebody|[Ss]omeone|[Ee]verybody|[Ee]veryone"
     r"|[Ss]omebody else|[Oo]thers|[Hh]e|[Hh]im|[Hh]is|[Hh]imself)\b")
-COMMENT = re.compile(r"//(.*)")
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+# A string literal may hold "//", and a comment may quote.
+TOKENS = re.compile(rf"(?P<comment>//[^\n]*)|(?P<string>{STRING})|'\\?[^\n]'")
 LIMITS = "plain_english_limits.txt"
 # Text that quotes what others wrote, and lists of these very words.
 EXEMPT = ("tests/structure/",)
@@ -21,7 +24,14 @@ def prose_of(root, path):
     text = tree.read(root, path)
     if path.endswith(".md"):
         return [line for line in text.split("\n") if line.strip()]
-    return [match.group(1) for line in text.split("\n") if (match := COMMENT.search(line))]
+    return [said for line in text.split("\n") for said in said_in(line)]
+
+
+def said_in(line):
+    """The comment of a line, and its string literals of several words."""
+    for token in TOKENS.finditer(line):
+        if token["comment"] or " " in (token["string"] or "").strip('" '):
+            yield token.group()
 
 
 def documents(root):

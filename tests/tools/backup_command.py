@@ -172,8 +172,8 @@ class Copies(Backup):
             file.write(b"x")
         done = self.backup(code=1)
         self.assertEqual(done.stderr,
-                         f"palimpsest backup: corruption: 1 pages of {self.database} are damaged, and are "
-                         f"so in the copy; palimpsest check {self.database} names them\n")
+                         f"palimpsest backup: corruption: 1 pages of {self.database} are damaged, and "
+                         f"their copies, too; palimpsest check {self.database} names them\n")
         self.assertRegex(done.stdout, LINE)
         found, copied = [re.findall(r"^pages: \d+ in use.*|page \d+ is damaged .*", self.check(
             folder, code=1).stdout, re.M) for folder in (self.database, self.copy)]
@@ -188,7 +188,7 @@ class Refusals(Backup):
         with open(mine, "w", encoding="utf-8") as file:
             file.write("text")
         self.assertIn("already_exists",
-                      self.refused('a backup is made in an empty directory; there is "mine"'))
+                      self.refused('a backup needs an empty directory; there is "mine"'))
         self.assertEqual(contents(self.copy), {"mine": b"text"})
         self.refused("mine", copy=mine)
         os.remove(mine)
@@ -240,7 +240,7 @@ class Refusals(Backup):
                 check=False).returncode != 0:
             self.skipTest("nothing can be mounted here")
         backup = f"{TOOL} backup {self.database} {self.copy} || echo $?; ls {self.copy}"
-        whole = "; the copy was whole before that, and is there"
+        whole = "; the copy was complete before that, and is kept"
         files = "1\nlog-0001\nlog-0002\nlog-control\npages\n"
         pages = os.path.getsize(os.path.join(self.database, "pages")) >> 10
         segment, control = 64, 12  # the log begins small
@@ -303,7 +303,7 @@ class Signals(Backup):
         self.assertIn("pages.copy", os.listdir(self.copy))
         self.check(self.copy, code=3)
         self.assertEqual(run("dump", self.copy, "t").returncode, 1)
-        self.refused("a backup is made in an empty directory")
+        self.refused("a backup needs an empty directory")
         shutil.rmtree(self.copy)
         self.backup()
         self.assertTrue(self.dumped(self.copy) == self.rows)

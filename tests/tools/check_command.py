@@ -141,7 +141,7 @@ class CheckCommand(Checked):
         self.make(self.folder, "leak")
         found = [line["message"] for line in self.findings() if line["where"] == "space map"]
         self.assertEqual(len(found), 1)
-        self.assertRegex(found[0], "^pages .*: in use, and nothing reaches them")
+        self.assertRegex(found[0], "^pages .*: in use, but no tree reaches them")
         self.make(self.folder, "lose")
         found = [line["message"] for line in self.findings() if line["where"] == 'tree "first"']
         self.assertEqual(len(found), 1)
@@ -172,7 +172,7 @@ class CheckCommand(Checked):
         found = self.findings()
         self.assertEqual([line["where"] for line in found], ["log"])
         os.remove(os.path.join(self.folder, "log-control"))
-        self.assertIn("holds no log", self.findings()[0]["message"])
+        self.assertIn("does not hold a log", self.findings()[0]["message"])
 
     def test_the_log_of_another_database(self):
         other = tempfile.mkdtemp()
@@ -185,7 +185,7 @@ class CheckCommand(Checked):
 
     def refused(self, message):
         done = self.checked(code=3)
-        self.assertRegex(done.stderr, "^palimpsest: it cannot be checked: .*" + message)
+        self.assertRegex(done.stderr, "^palimpsest: the database cannot be checked: .*" + message)
         self.assertNotIn("sound", done.stdout)
         self.assertEqual(self.kind(self.json(code=3), "result"), [])
         return self.kind(self.json(code=3), "error")[0]["code"]
@@ -219,21 +219,21 @@ class CheckCommand(Checked):
     def test_no_database(self):
         for name in os.listdir(self.folder):
             os.remove(os.path.join(self.folder, name))
-        self.assertEqual(self.refused(f'"{self.folder}" holds no database'), "not_found")
+        self.assertEqual(self.refused(f'"{self.folder}" does not hold a database'), "not_found")
         self.assertEqual(run("check", os.path.join(self.folder, "nowhere")).returncode, 3)
         with open(self.pages, "wb") as file:
             file.write(b"what somebody else calls pages\n" * 1000)
-        self.assertEqual(self.refused(f'"{self.folder}" holds no database: .*PLMPSEST'),
+        self.assertEqual(self.refused(f'"{self.folder}" does not hold a database: .*PLMPSEST'),
                          "not_a_database")
 
     def test_a_file(self):
         done = run("check", self.pages)
         self.assertEqual((done.returncode, done.stdout, done.stderr),
-                         (3, "", "palimpsest: it cannot be checked: not_a_database: "
+                         (3, "", "palimpsest: the database cannot be checked: not_a_database: "
                                  f'"{self.pages}" is not a directory\n'))
         done = run("check", self.folder, "--log-directory", self.pages)
         self.assertEqual((done.returncode, done.stderr),
-                         (3, "palimpsest: it cannot be checked: not_a_database: "
+                         (3, "palimpsest: the database cannot be checked: not_a_database: "
                              f'"{self.pages}" is not a directory\n'))
 
     def test_foreign_pages_beside_a_log(self):
@@ -293,13 +293,13 @@ class CheckTables(Checked):
         for damage, findings in (
                 ("missing", [(self.BY_NAME, 'the entry ("name 7") of the row (7) is missing')]),
                 ("stray", [(self.BY_NAME,
-                            'the entry ("name 9000") leads to the row (9000), which is not '
-                            'there')]),
+                            'the entry ("name 9000") leads to the row (9000), which does '
+                            'not exist')]),
                 ("moved", [(self.BY_NAME, 'the entry ("name 8") of the row (8) is missing'),
                            (self.BY_NAME,
                             'the entry ("name 8") leads to the row (9), which has other '
                             'values')]),
-                ("twins", [(self.BY_NAME, 'the rows (42) and (5000) have both ("name 42")')])):
+                ("twins", [(self.BY_NAME, 'the rows (42) and (5000) both have ("name 42")')])):
             with self.subTest(damage=damage):
                 self.setUp()
                 self.make(self.folder, damage)
@@ -310,8 +310,8 @@ class CheckTables(Checked):
 
     def test_a_row_that_does_not_decode(self):
         self.make(self.folder, "row")
-        self.assertEqual(self.found(), [(self.PEOPLE, "the row (11) is damaged: a row of 2 bytes, "
-                                                      "the shortest has 3")])
+        self.assertEqual(self.found(), [(self.PEOPLE, "the row (11) is damaged: a row of 2 bytes is too "
+                                                      "short: the shortest has 3")])
         tables, indexes = self.tables(self.json(code=1))
         self.assertIn(("people", 3000, 1), tables)
         self.assertIn(("people", "by_name", True, 3000), indexes)
@@ -319,7 +319,7 @@ class CheckTables(Checked):
     def test_definitions(self):
         for damage, message, other_tables in (
                 ("record", 'the record of table "people": ', ["notes"]),
-                ("tree", "is another's, too", ["notes"])):
+                ("tree", "also belongs to another table or index", ["notes"])):
             with self.subTest(damage=damage):
                 self.setUp()
                 self.make(self.folder, damage)

@@ -92,11 +92,11 @@ class Refusals:
         self.looked()
 
     def test_no_database(self):
-        self.refused("not_found", f'"{self.folder}" holds no database')
+        self.refused("not_found", f'"{self.folder}" does not hold a database')
         self.assertEqual(run(self.COMMAND, os.path.join(self.folder, "nowhere")).returncode, 3)
         with open(self.pages, "wb") as file:
             file.write(b"what somebody else calls pages\n" * 1000)
-        self.refused("not_a_database", f'"{self.folder}" holds no database: .*PLMPSEST')
+        self.refused("not_a_database", f'"{self.folder}" does not hold a database: .*PLMPSEST')
         self.assertEqual(run(self.COMMAND, self.pages).returncode, 3)
 
     def test_its_log_is_elsewhere(self):
@@ -107,7 +107,7 @@ class Refusals:
             if name.startswith("log-"):
                 shutil.move(os.path.join(self.folder, name), log)
         self.refused("not_found", "--log-directory says where it is")
-        self.refused("not_found", "the log is that of another database", "--log-directory", other)
+        self.refused("not_found", "the log belongs to another database", "--log-directory", other)
         self.looked("--log-directory", log)
 
     def test_damage_is_no_refusal(self):
@@ -126,7 +126,7 @@ class Refusals:
         self.assertIn("corruption", self.looked(code=1).stderr)
         self.assertEqual(self.lines(code=1)[0]["code"], "corruption")
         os.remove(os.path.join(self.folder, "log-control"))
-        self.assertIn("holds no log", self.looked(code=1).stderr)
+        self.assertIn("does not hold a log", self.looked(code=1).stderr)
 
     def test_little_memory(self):
         self.make("make")
@@ -151,7 +151,7 @@ class Refusals:
             self.assertNotEqual(done.stderr, "")
         done = run(self.COMMAND, "--help")
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stdout, r"(?s)0 done; 1 failed.*; 2 usage; 3 it cannot be looked at")
+        self.assertRegex(done.stdout, r"(?s)0 done; 1 failed.*; 2 usage; 3 cannot be read")
 
 
 def main():

@@ -109,7 +109,7 @@ class Salvage(unittest.TestCase):
         self.make()
         self.make("row")
         done = self.salvage(code=1)
-        self.assertIn("  1 rows left out: they are no rows of the table\n", done.stdout)
+        self.assertIn("  1 rows left out: they are not rows of the table\n", done.stdout)
 
     def test_a_definition_that_is_none(self):
         self.make()

@@ -53,7 +53,7 @@ class StatCommand(Refusals, ClosedCommand):
             self.assertRegex(head, rf"\n  {part} +{file[member]}\n")
         self.assertEqual("in no tree" in head, file["unreached_pages"] > 0)
         self.assertIn(f"\nlog: {log['segments']} segments, {log['bytes']} bytes", head)
-        rows = [row.replace("  damaged: not all of it could be read", "").rsplit(None, 8)
+        rows = [row.replace("  damaged: only a part of it could be read", "").rsplit(None, 8)
                 for row in table.splitlines()]
         self.assertEqual(len(rows), len(trees) + 2)
         for row, tree in zip(rows[1:], [*trees, total]):
@@ -165,8 +165,8 @@ class StatCommand(Refusals, ClosedCommand):
         self.assertEqual([lines[2], *lines[4:8]], [before[2], *before[4:8]])
         done = self.looked(code=1)
         self.assertRegex(done.stderr, rf"^palimpsest stat: corruption: tree \"tree-1\": page {page}: ")
-        self.assertRegex(done.stdout, r"\npeople .*  damaged: not all of it could be read\n")
-        self.assertRegex(done.stdout, r"\ntotal .*  damaged: not all of it could be read\n$")
+        self.assertRegex(done.stdout, r"\npeople .*  damaged: only a part of it could be read\n")
+        self.assertRegex(done.stdout, r"\ntotal .*  damaged: only a part of it could be read\n$")
         self.flip(page * PAGE + 2000)
         self.flip(self.leaf_of(definitions) * PAGE + 2000)
         lines = self.agree(code=1)

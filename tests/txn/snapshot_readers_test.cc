@@ -128,7 +128,7 @@ TEST_F(SnapshotReaders, ChangesWithoutVersionsWaitForThem) {
   {
     const auto writer = begin(Isolation::none);
     EXPECT_FALSE(is_changed(writer, 5, "short"));
-    EXPECT_TRUE(is_changed(writer, 7, "short")) << "nobody has changed it";
+    EXPECT_TRUE(is_changed(writer, 7, "short")) << "no other transaction has changed it";
     writer->commit();
   }
   EXPECT_EQ(read(reader, 5), std::string(100, 'v'));

@@ -203,7 +203,7 @@ TEST(ReadSetTest, KeysThatWereReadInOrderBecomeTheRangesThatHoldThem) {
     ASSERT_TRUE(reads.covers(tree, key(50'000 + number)));
   }
   for (int number = kRead; number < 50'000; ++number) {
-    ASSERT_FALSE(reads.covers(tree, key(number))) << "nobody has read what lies between";
+    ASSERT_FALSE(reads.covers(tree, key(number))) << "no transaction has read what lies between";
   }
 }
 

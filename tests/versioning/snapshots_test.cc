@@ -48,7 +48,7 @@ TEST_F(SnapshotsTest, HorizonIsTheOldestInUse) {
   EXPECT_EQ(snapshots_.horizon(), Gsn{102});
   snapshots_.drop(two);
   commit();
-  EXPECT_EQ(snapshots_.horizon(), Gsn{103}) << "nobody: the clock";
+  EXPECT_EQ(snapshots_.horizon(), Gsn{103}) << "no snapshot: the clock";
 }
 
 TEST_F(SnapshotsTest, ScanNamesAllInOrder) {
@@ -100,7 +100,7 @@ TEST_F(SnapshotsTest, WhoHasChangedSomethingIsSettledOnceHeHasEnded) {
     return snapshots_.stable(reader);
   };
   EXPECT_EQ(snapshots_.stable(reader), Gsn{0}) << "nothing is known yet";
-  EXPECT_EQ(stable(), Gsn{100}) << "nobody: the clock";
+  EXPECT_EQ(stable(), Gsn{100}) << "no snapshot: the clock";
   const Gsn start = snapshots_.begin_changes(writer);
   EXPECT_EQ(start, Gsn{100});
   commit();

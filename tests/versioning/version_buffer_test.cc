@@ -91,7 +91,7 @@ TEST(VersionBuffer, ATableIsQuietForWhoeverSeesAllOfIt) {
   writer.begin();
   ASSERT_TRUE(writer.write(0, "first"));
   const Gsn far = Gsn{1000};
-  EXPECT_FALSE(table.is_quiet_at(far)) << "somebody writes";
+  EXPECT_FALSE(table.is_quiet_at(far)) << "another writer writes";
   const Gsn committed = writer.commit();
   EXPECT_FALSE(table.is_known_quiet_at(far));
   EXPECT_TRUE(table.is_quiet_at(far));
@@ -100,7 +100,7 @@ TEST(VersionBuffer, ATableIsQuietForWhoeverSeesAllOfIt) {
   EXPECT_FALSE(table.is_quiet_at(old_reader.snapshot()));
   writer.begin();
   ASSERT_TRUE(writer.write(0, "again"));
-  EXPECT_FALSE(table.is_quiet_at(far)) << "somebody writes again";
+  EXPECT_FALSE(table.is_quiet_at(far)) << "another writer writes again";
   writer.roll_back();
   EXPECT_TRUE(table.is_quiet_at(far));
   EXPECT_FALSE(table.is_quiet_at(old_reader.snapshot()));
@@ -454,7 +454,7 @@ class ModelRun {
       ASSERT_FALSE(done) << "lost update";
     }
     if (!is_taken && !history_.has_changed_since(cell, one.writer->snapshot())) {
-      ASSERT_TRUE(done) << "nobody has it";
+      ASSERT_TRUE(done) << "no reader has it";
     }
     if (done) {
       one.changes[cell] = value;

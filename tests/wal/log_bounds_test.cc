@@ -153,7 +153,7 @@ TEST_F(LogBounds, MoreThanTheLogIsRefusedAndWaitersMayGiveUp) {
                                   [] { return true; });
   };
   EXPECT_EQ(
-      error_of([&] { return reserve(7 * kSmallFiles.segment_bytes); }, "are all there may be"),
+      error_of([&] { return reserve(7 * kSmallFiles.segment_bytes); }, "but the log is limited to"),
       ErrorCode::invalid_argument);
   EXPECT_TRUE(reserve(5 * kSmallFiles.segment_bytes));
   const SlotId other = open.claim();

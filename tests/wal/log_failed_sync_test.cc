@@ -478,7 +478,7 @@ TEST(LogFailedSync, AControlFileThatWasBegunIsRemovedByOpening) {
   }
   device->open(kNewControlFileName, io::OpenMode::create_new, false)->allocate(0, 4096);
   static_cast<void>(LogControl::open(*device, true));
-  EXPECT_EQ(files_that_are_begun(disk), 1) << "who reads changes nothing";
+  EXPECT_EQ(files_that_are_begun(disk), 1) << "reading changes nothing";
   disk.inject({.kinds = unsigned(SimKind::remove)});
   LogControl::open(*device, false).reset();
   EXPECT_EQ(files_that_are_begun(disk), 1);

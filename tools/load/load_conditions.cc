@@ -103,7 +103,7 @@ std::vector<LoadCondition> conditions_of(const LoadOptions& options, const std::
       {"table", one_line(options.table)},
       {"the table is", makes_table ? "new" : "there"},
       {"schema", one_line(schema)},
-      {"schema chosen", options.infer ? "by the input" : "by nobody"},
+      {"schema chosen", options.infer ? "by the input" : "by the command"},
       {"format", std::string(name_of(options.dialect.format))},
       {"dialect", one_line(text_of(options.dialect))},
       {"header", std::to_string(static_cast<int>(options.header))},

@@ -96,7 +96,7 @@ std::string suggestion_for(const CLI::App& app, int argc, const char* const* arg
       word = word.substr(0, word.find('='));
       const std::string nearest = word.starts_with("--") ? nearest_option(*subcommand, word) : "";
       if (!nearest.empty()) {
-        return fmt::format("There is no {}; perhaps {} is meant.\n", word, nearest);
+        return fmt::format("There is no {}; did you mean {}?\n", word, nearest);
       }
     }
   }

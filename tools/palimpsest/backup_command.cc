@@ -46,9 +46,9 @@ Database open_to_copy(const load::DatabasePlace& place) {
     if (error.code() != ErrorCode::locked) {
       throw;
     }
-    throw Error(error.code(), fmt::format("{}; the program that has it open can copy it meanwhile, "
-                                          "by Database::backup()",
-                                          error.what()));
+    throw Error(error.code(),
+                fmt::format("{}; the program that has it open can copy it with Database::backup()",
+                            error.what()));
   }
 }
 
@@ -74,10 +74,11 @@ void show(const BackupFlags& flags, const BackupReport& report) {
              flags.database, flags.copy, megabytes(report.page_bytes), megabytes(report.log_bytes),
              seconds.count());
   if (flags.no_open) {
-    fmt::print("it is as after a crash: opening it recovers it\n");
+    fmt::print("the copy is in the state after a crash: opening it recovers it\n");
   } else {
-    fmt::print("it was opened, recovered and closed; palimpsest check {} looks at all of it\n",
-               flags.copy);
+    fmt::print(
+        "the copy was opened, recovered and closed; palimpsest check {} verifies all of it\n",
+        flags.copy);
   }
 }
 
@@ -91,8 +92,8 @@ int back_up(const BackupFlags& flags, bool& is_whole) {
   is_whole = true;
   if (report.damaged_pages != 0) {
     tell(
-        fmt::format("palimpsest backup: corruption: {} pages of {} are damaged, and are so in the "
-                    "copy; palimpsest check {} names them\n",
+        fmt::format("palimpsest backup: corruption: {} pages of {} are damaged, and their copies, "
+                    "too; palimpsest check {} names them\n",
                     report.damaged_pages, flags.database, flags.database));
   }
   database.close();
@@ -116,7 +117,7 @@ int run(const BackupFlags& flags) {
     return kInterrupted;
   } catch (const Error& error) {
     tell(fmt::format("palimpsest backup: {}: {}{}\n", name_of(error.code()), error.what(),
-                     is_whole ? "; the copy was whole before that, and is there" : ""));
+                     is_whole ? "; the copy was complete before that, and is kept" : ""));
     return kFailed;
   }
 }
@@ -125,23 +126,26 @@ int run(const BackupFlags& flags) {
 
 void add_backup_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
-      "backup", "Copies a database that no other program uses into a directory of its own.");
+      "backup", "Copies a database that no other program has open into a directory of its own.");
   const auto flags = std::make_shared<BackupFlags>();
   command->add_option("DB", flags->database, "the database's directory")->required();
-  command->add_option("DIR", flags->copy, "the copy's, empty or not there; its log lies there, too")
+  command
+      ->add_option("DIR", flags->copy,
+                   "the copy's directory, empty or absent; the copy's log lies there, too")
       ->required();
   command->add_option("--log-directory", flags->log_directory, kLogDirectoryHelp);
   command
       ->add_option("--rate-mib", flags->rate_mib,
-                   "copy so many MiB a second at most (default: 0, as fast as it goes)")
+                   "copy at most so many MiB a second (default: 0, no limit)")
       ->check(CLI::Range(std::uint64_t{0}, kRateMibMax));
   command->add_flag("--no-open", flags->no_open,
-                    "leave the copy as after a crash: who opens it first recovers it, and check\n"
+                    "leave the copy in the state after a crash: opening it recovers it, and check\n"
                     "refuses it until then");
   command->footer(
-      "A program that has a database open copies it, while it is used, by Database::backup(). The\n"
-      "copy is opened once and closed again, which recovers it and shows that it opens. Until all\n"
-      "is copied DIR holds no database; what fails or is interrupted leaves nothing there.\n"
+      "A program that has a database open can copy it while using it, with Database::backup().\n"
+      "The copy is opened and closed once, which recovers it and shows that it opens. Until all "
+      "of\n"
+      "it is there, DIR holds no database; a backup that fails or is interrupted leaves nothing.\n"
       "Exit codes: 0 done; 1 failed, or pages of DB are damaged, and so are those of the copy;\n"
       "2 usage; 130 interrupted.");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });

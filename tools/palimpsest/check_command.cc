@@ -178,11 +178,11 @@ class Check {
   /// Damage, unless the caller has said where the log is.
   void tell_foreign(const io::Device& device) {
     if (options_.log_directory.empty()) {
-      report_.find("log", "it is that of another database");
+      report_.find("log", "it belongs to another database");
       return;
     }
     throw Error(ErrorCode::not_found,
-                fmt::format("{}: the log is that of another database", device.path()));
+                fmt::format("{}: the log belongs to another database", device.path()));
   }
 
   void check_trees(engine::OfflineDatabase& database) {
@@ -241,7 +241,7 @@ int run(const ClosedOptions& options) {
   try {
     return check(options, report);
   } catch (const std::exception& error) {  // the output cannot be written, or memory has run out
-    tell(fmt::format("palimpsest: the check has not ended: {}\n", error.what()));
+    tell(fmt::format("palimpsest: the check was aborted: {}\n", error.what()));
     return report.sound() ? kCannotCheck : kFailed;
   }
 }
@@ -251,22 +251,22 @@ int run(const ClosedOptions& options) {
 void add_check_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
       "check",
-      "Checks a database that nobody has open: every page, tree, large value, the space map,\n"
-      "the log, every row, and that indexes say what the rows say. Changes nothing: one that was\n"
-      "not closed cleanly is recovered in memory.");
+      "Checks a database that no program has open: every page, tree, large value, the space map,\n"
+      "the log, every row, and that indexes agree with the rows. Changes nothing: a database that\n"
+      "was not closed cleanly is recovered in memory.");
   const auto options = std::make_shared<ClosedOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
   command->add_option("--log-directory", options->log_directory, kLogDirectoryHelp);
   command->add_flag("--json", options->json, "one JSON object a line");
   command
       ->add_option("--memory-mib", options->memory_mib,
-                   "memory for pages (default: 64); a quarter of it is taken for keys besides")
+                   "memory for pages (default: 64); keys take a quarter of it in addition")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
       "Exit codes: 0 sound; 1 damaged; 2 usage; 3 cannot be checked: in use, never finished, "
       "absent,\n"
       "no database, not readable, its log elsewhere, more to recover than --memory-mib, or the\n"
-      "output cannot be written. Free pages are not looked at.");
+      "output cannot be written. Free pages are not checked.");
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }
 

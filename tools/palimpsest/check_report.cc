@@ -47,8 +47,8 @@ void CheckReport::show(const wal::Segments& segments) const {
                 {"bytes", segments.bytes()}});
     return;
   }
-  fmt::print("log: {} segments, {} bytes, closed cleanly, nothing to be replayed\n",
-             segments.files(), segments.bytes());
+  fmt::print("log: {} segments, {} bytes, closed cleanly, nothing to replay\n", segments.files(),
+             segments.bytes());
 }
 
 void CheckReport::show(const PageScan& scan) const {
@@ -120,7 +120,7 @@ void CheckReport::show(const engine::UnusedTree& tree, std::uint64_t records) co
   if (state == "vacant") {
     fmt::print(", vacant");
   } else if (state == "waiting") {
-    fmt::print(": its {} records are removed when the database is open", records);
+    fmt::print(": its {} records will be removed when the database is opened", records);
   }
   fmt::print("\n");
 }
@@ -156,7 +156,7 @@ void CheckReport::refuse(const Error& error) const {
     print_line({{"kind", "error"}, {"code", name_of(error.code())}, {"message", error.what()}});
   }
   std::fflush(stdout);
-  tell(fmt::format("palimpsest: it cannot be checked: {}: {}\n", name_of(error.code()),
+  tell(fmt::format("palimpsest: the database cannot be checked: {}: {}\n", name_of(error.code()),
                    error.what()));
 }
 

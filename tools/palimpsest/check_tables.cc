@@ -27,7 +27,7 @@ class TableCheck {
   void run(engine::TreeCatalog& catalog) {
     const CheckedTree* const tables = find(engine::kTablesTree);
     if (tables != nullptr && !tables->sound) {
-      report_.left_out("tables", "not looked at: their definitions lie in a tree that is damaged");
+      report_.left_out("tables", "not checked: their definitions lie in a damaged tree");
       return;
     }
     const engine::DefinitionsAudit definitions = engine::audit_definitions(catalog);
@@ -41,7 +41,7 @@ class TableCheck {
       show(unused);
     }
     if (!definitions.damaged.empty()) {
-      report_.left_out("trees of no table", "not told from those of tables that are damaged");
+      report_.left_out("trees of no table", "cannot be told from those of tables that are damaged");
     }
   }
 
@@ -49,8 +49,7 @@ class TableCheck {
   void check(const engine::TableDefinition& table) {
     const std::string name = fmt::format("table \"{}\"", table.format->schema().name);
     if (is_damaged(table.rows)) {
-      report_.left_out(name,
-                       "not compared with its indexes: its rows lie in a tree that is damaged");
+      report_.left_out(name, "not compared with its indexes: its rows lie in a damaged tree");
       return;
     }
     const engine::TableAudit audit =

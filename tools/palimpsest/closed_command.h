@@ -17,9 +17,9 @@ namespace palimpsest::tools {
 
 /// The part of both help texts about exit codes.
 inline constexpr const char* kClosedExitCodes =
-    "Exit codes: 0 done; 1 failed, or damage was met; 2 usage; 3 it cannot be looked at: in use,\n"
-    "never finished, absent, no database, not readable, its log elsewhere, or more to recover\n"
-    "than --memory-mib. What was not closed cleanly is shown as opening it will recover it.";
+    "Exit codes: 0 done; 1 failed, or damage was found; 2 usage; 3 cannot be read: in use, never\n"
+    "finished, absent, no database, not readable, its log elsewhere, or more to recover than\n"
+    "--memory-mib. A database that was not closed cleanly is shown as opening it will recover it.";
 
 /// The argument DB, and the options.
 void add_closed_options(CLI::App& command, ClosedOptions& options);

@@ -21,7 +21,7 @@ bool is_refusal(ErrorCode code) noexcept {
 }
 
 void throw_no_database(const io::Device& device, ErrorCode code, std::string_view why) {
-  throw Error(code, fmt::format("\"{}\" holds no database: {}", device.path(), why));
+  throw Error(code, fmt::format("\"{}\" does not hold a database: {}", device.path(), why));
 }
 
 void require_page_file(io::Device& device) {
@@ -80,7 +80,7 @@ void ClosedFiles::open_log(const ClosedOptions& options) {
   log_.emplace(wal::LogStore::open(device, {}, true));
   if (log_->control().state().uuid != database_->file().header().uuid) {
     throw Error(options.log_directory.empty() ? ErrorCode::corruption : ErrorCode::not_found,
-                fmt::format("{}: the log is that of another database", device.path()));
+                fmt::format("{}: the log belongs to another database", device.path()));
   }
   require_nothing_to_replay(*log_);
 }

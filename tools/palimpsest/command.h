@@ -24,7 +24,7 @@ inline constexpr int kCommitUnknown = 5;
 inline constexpr int kInterrupted = 130;  ///< long-running ones: by SIGINT or SIGTERM
 
 /// Help text of the option --log-directory, common to all subcommands.
-inline constexpr const char* kLogDirectoryHelp = "where its log is, if not beside its pages";
+inline constexpr const char* kLogDirectoryHelp = "directory of its log, if not beside its pages";
 
 /// The action of the chosen subcommand; returns the exit code.
 using Action = std::function<int()>;

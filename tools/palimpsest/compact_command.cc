@@ -38,9 +38,10 @@ Database open_to_compact(const load::DatabasePlace& place) {
     if (error.code() != ErrorCode::locked) {
       throw;
     }
-    throw Error(error.code(), fmt::format("{}; the program that has it open can compact it, by "
-                                          "Database::compact()",
-                                          error.what()));
+    throw Error(
+        error.code(),
+        fmt::format("{}; the program that has it open can compact it with Database::compact()",
+                    error.what()));
   }
 }
 
@@ -67,7 +68,7 @@ void show(const CompactFlags& flags, const CompactionReport& report) {
       flags.database, megabytes(report.bytes_before), megabytes(report.bytes_after),
       megabytes(report.bytes_in_use), report.pages_moved, seconds.count());
   if (report.pages_unmoved != 0) {
-    fmt::print("{} pages that could not be moved lie behind where it could end\n",
+    fmt::print("{} pages that could not be moved keep the file from being shorter\n",
                report.pages_unmoved);
   }
 }
@@ -81,7 +82,7 @@ int run(const CompactFlags& flags) {
     show(flags, report);
     return kOk;
   } catch (const load::Interrupted&) {
-    tell("palimpsest compact: interrupted; what was moved stays moved\n");
+    tell("palimpsest compact: interrupted; pages that were moved stay moved\n");
     return kInterrupted;
   } catch (const Error& error) {
     tell(fmt::format("palimpsest compact: {}: {}\n", name_of(error.code()), error.what()));
@@ -93,16 +94,15 @@ int run(const CompactFlags& flags) {
 
 void add_compact_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
-      "compact", "Makes the page file of a database as short as what is in use.");
+      "compact", "Makes the page file of a database as short as its contents allow.");
   const auto flags = std::make_shared<CompactFlags>();
   command->add_option("DB", flags->database, "the database's directory")->required();
   command->add_option("--log-directory", flags->log_directory, kLogDirectoryHelp);
   command->footer(
-      "Pages move from the end of the file to free places before it, and the end is cut off; "
-      "those\n"
-      "of large values stay. A program that has a database open does it, while it is used, by\n"
-      "Database::compact().\n"
-      "Exit codes: 0 done; 1 failed; 2 usage; 130 interrupted: what was moved stays moved.");
+      "Moves pages from the end of the file to free places before it, pages of large values too,\n"
+      "and cuts off the end. A program that has a database open can compact it while using it,\n"
+      "with Database::compact().\n"
+      "Exit codes: 0 done; 1 failed; 2 usage; 130 interrupted: pages that were moved stay moved.");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }
 

@@ -47,11 +47,10 @@ void recover(const DatabaseView& view, const io::OverlayMemory& memory,
     if (!memory.has_refused()) {
       throw;
     }
-    throw Error(
-        ErrorCode::out_of_memory,
-        fmt::format("{}: it was not closed cleanly, and has more to recover than {} MiB can "
-                    "hold (--memory-mib)",
-                    view.pages->path(), options.memory_mib));
+    throw Error(ErrorCode::out_of_memory,
+                fmt::format("{}: the database was not closed cleanly, and has more to recover than "
+                            "{} MiB can hold (--memory-mib)",
+                            view.pages->path(), options.memory_mib));
   }
 }
 
@@ -83,10 +82,9 @@ DatabaseView view_of(const ClosedOptions& options) {
 
 void tell_if_recovered(const DatabaseView& view, const char* command) {
   if (view.is_recovered) {
-    load::tell(
-        fmt::format("palimpsest {}: {} was not closed cleanly: what is shown is what opening it "
-                    "will recover\n",
-                    command, view.pages->path()));
+    load::tell(fmt::format(
+        "palimpsest {}: {} was not closed cleanly: it is shown as opening it will recover it\n",
+        command, view.pages->path()));
   }
 }
 

@@ -24,8 +24,9 @@ bool has_log_files(io::Device& device) {
 }
 
 [[noreturn]] void refuse_without_control(const io::Device& device) {
-  throw Error(ErrorCode::not_found, fmt::format("\"{}\" holds no log: there is no file \"{}\"",
-                                                device.path(), wal::kControlFileName));
+  throw Error(ErrorCode::not_found,
+              fmt::format("\"{}\" does not hold a log: there is no file \"{}\"", device.path(),
+                          wal::kControlFileName));
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
     return device;
   }
   if (!log.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("{}: no log is there", device->path()));
+    throw Error(ErrorCode::not_found, fmt::format("{}: there is no log", device->path()));
   }
   if (device->exists(kLogFolder)) {
     auto folder = open_quietly(path + "/" + kLogFolder);
@@ -54,7 +55,8 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
   }
   throw Error(
       ErrorCode::not_found,
-      fmt::format("{}: no log beside the pages; --log-directory says where it is", device->path()));
+      fmt::format("{}: there is no log beside the pages: name its directory with --log-directory",
+                  device->path()));
 }
 
 bool has_log(const std::string& path, const std::string& log) {

@@ -52,14 +52,13 @@ std::uint32_t page_bytes_of(const std::string& directory) {
     const std::uint32_t bytes =
         buffer::find_file_header(blocks.bytes(), file->name()).header.page_size_bytes;
     if (std::ranges::find(kPageBytes, bytes) == kPageBytes.end()) {
-      throw Error(
-          ErrorCode::corruption,
-          fmt::format("page file \"{}\" says that pages have {} bytes", file->name(), bytes));
+      throw Error(ErrorCode::corruption,
+                  fmt::format("page file \"{}\" has pages of {} bytes", file->name(), bytes));
     }
     return bytes;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) {
-      tell(fmt::format("palimpsest: pages are taken to have {} bytes: {}\n", kPageBytesDefault,
+      tell(fmt::format("palimpsest: assuming pages of {} bytes: {}\n", kPageBytesDefault,
                        error.what()));
     }
     return kPageBytesDefault;
@@ -101,7 +100,7 @@ int run(const LogOptions& options) {
 
 void add_log_command(CLI::App& app, Action& chosen) {
   CLI::App* const command =
-      app.add_subcommand("log", "Shows what a database's log says about itself, and verifies it.");
+      app.add_subcommand("log", "Shows the contents of a database's log, and verifies it.");
   const auto options = std::make_shared<LogOptions>();
   command->add_option("DIR", options->directory, "the database's directory")->required();
   command->add_option("--log-directory", options->log_directory, kLogDirectoryHelp);
@@ -109,7 +108,7 @@ void add_log_command(CLI::App& app, Action& chosen) {
   command->add_flag("--json", options->json, "one JSON object a line");
   command
       ->add_option("--page-bytes", options->page_bytes,
-                   "page size of the trees (default: what the page file says, else 4096)")
+                   "page size of the trees (default: that of the page file, else 4096)")
       ->check(CLI::IsMember(std::vector(kPageBytes.begin(), kPageBytes.end())));
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

@@ -45,8 +45,7 @@ int act(CLI::App& app, int argc, const char* const* argv) {
 }
 
 int run(int argc, const char* const* argv) {
-  CLI::App app("Looks into Palimpsest databases, copies them; loads and dumps tables.",
-               "palimpsest");
+  CLI::App app("Inspects and copies Palimpsest databases; loads and dumps tables.", "palimpsest");
   app.require_subcommand(1);
   app.set_version_flag("--version", "palimpsest " PALIMPSEST_VERSION, "Print the version and exit");
   const int code = act(app, argc, argv);

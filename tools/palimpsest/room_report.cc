@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kColumns = 9;
 using Line = std::array<std::string, kColumns>;
 
-constexpr std::string_view kIncomplete = "damaged: not all of it could be read";
+constexpr std::string_view kIncomplete = "damaged: only a part of it could be read";
 
 double percent_of(double share) {
   return std::round(share * 1000) / 10;

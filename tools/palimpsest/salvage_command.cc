@@ -78,7 +78,7 @@ int run(const SalvageFlags& flags) {
     }
     const bool wants_flag = error.code() == ErrorCode::log_not_found;
     tell(fmt::format("palimpsest salvage: {}: {}{}\n", name_of(error.code()), error.what(),
-                     wants_flag ? "; --no-log goes on without it" : ""));
+                     wants_flag ? "; --no-log salvages without it" : ""));
     return kCannotCheck;
   }
 }
@@ -88,30 +88,31 @@ int run(const SalvageFlags& flags) {
 void add_salvage_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
       "salvage",
-      "Copies all that can be read of a damaged database into a new one, table by table, and says\n"
-      "what is missing. The damaged one is not changed.");
+      "Copies everything readable of a damaged database into a new one, table by table, and\n"
+      "reports what is missing. The damaged database is not changed.");
   const auto flags = std::make_shared<SalvageFlags>();
   command->add_option("DB", flags->database, "the damaged database's directory")->required();
   command
-      ->add_option("DIR", flags->copy, "the new one's, empty or not there; its log lies there, too")
+      ->add_option("DIR", flags->copy,
+                   "the new database's directory, empty or absent; its log lies there, too")
       ->required();
   command->add_option("--log-directory", flags->log_directory, kLogDirectoryHelp);
-  command->add_flag("--no-log", flags->no_log, "go on without the log, if there is none any more");
+  command->add_flag("--no-log", flags->no_log, "salvage without the log, if it is lost");
   command->add_flag("--json", flags->json, "one JSON object a line");
-  command->add_flag("--doubtful", flags->doubtful,
-                    "also copy rows that may be of the past, since nothing that can be read says\n"
-                    "that their pages are in use");
+  command->add_flag(
+      "--doubtful", flags->doubtful,
+      "also copy rows that may be outdated, because nothing readable shows that their\n"
+      "pages are in use");
   command->add_flag("--lost-trees", flags->lost_trees,
                     "copy records whose table's definition is lost into tables of bytes");
   command
       ->add_option(
           "--memory-mib", flags->memory_mib,
-          "memory for the new database (default: 64), and as much for what the log changes")
+          "memory for the new database (default: 64), and as much for pages changed by the log")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20U));
   command->footer(
-      "No row is made up: what is copied was committed, is whole, and is in use. Only where the "
-      "log\n"
-      "is missing or damaged a row may be one that had not been committed; then that is said.\n"
+      "A copied row is never made up: it was committed, is whole, and is in use. Only where the\n"
+      "log is missing or damaged can a row be uncommitted; the report says so then.\n"
       "Exit codes: 0 everything is copied; 1 something is missing, and all else is copied; 2 "
       "usage;\n"
       "3 nothing is copied: in use, no database, its log elsewhere, DIR not empty, no space, ...;\n"

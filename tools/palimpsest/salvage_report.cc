@@ -77,7 +77,7 @@ std::string text_of(const SalvageGap& gap) {
   if (gap.after.empty()) {
     return fmt::format("before {}", gap.before);
   }
-  return gap.before.empty() ? fmt::format("behind {}", gap.after)
+  return gap.before.empty() ? fmt::format("after {}", gap.after)
                             : fmt::format("between {} and {}", gap.after, gap.before);
 }
 
@@ -101,10 +101,10 @@ void show_text(const SalvagedTable& table) {
   }
   show_left_out(table.lost_large_values, "pages of their large values are damaged");
   show_left_out(table.of_unknown_bulks,
-                "a bulk has changed them of which it is not known whether it had committed");
+                "a bulk has changed them, and it is unknown whether it committed");
   show_left_out(table.of_unfinished,
-                "a transaction that had not ended has changed them, and cannot be undone");
-  show_left_out(table.undecodable, "they are no rows of the table");
+                "a transaction that had not ended changed them, and cannot be undone");
+  show_left_out(table.undecodable, "they are not rows of the table");
   for (const SalvagedIndex& index : table.lost_indexes) {
     fmt::print("  index \"{}\" is left out: {}\n", index.name, index.why);
   }
@@ -114,28 +114,32 @@ void show_log(const SalvageReport& report) {
   if (report.log_fault.empty()) {
     return;
   }
-  fmt::print("log: {}\n  what was committed last may be missing, wholly or in parts\n",
-             report.log_fault);
+  fmt::print(
+      "log: {}\n"
+      "  the last committed changes may be missing, wholly or in part\n",
+      report.log_fault);
   if (report.pages_beyond_log != 0) {
     fmt::print(
-        "  rows of {} pages are younger than what the log tells: they may be in a state that "
-        "was not committed\n",
+        "  rows of {} pages are newer than the readable log: they may be in a state that was not "
+        "committed\n",
         report.pages_beyond_log);
   }
 }
 
 void show_definitions(const SalvageReport& report) {
   for (const std::string& name : report.damaged_definitions) {
-    fmt::print("table \"{}\": its definition is damaged, and its rows cannot be told from others\n",
-               name);
+    fmt::print(
+        "table \"{}\": its definition is damaged, and its rows cannot be told from those of other "
+        "tables\n",
+        name);
   }
   if (!report.has_all_definitions) {
-    fmt::print("definitions: some are missing, so that there may have been more tables\n");
+    fmt::print("definitions: some are missing: there may have been more tables\n");
   }
   for (const LostTree& tree : report.lost_trees) {
     fmt::print(
-        "tree {}: {} records of a table or an index whose definition is lost, or of one that "
-        "was dropped; {}\n",
+        "tree {}: {} records of a table or an index whose definition is lost, or that was dropped; "
+        "{}\n",
         tree.number, tree.records,
         tree.table.empty() ? "--lost-trees copies them as they are stored"
                            : fmt::format("they are in the table \"{}\"", tree.table));
@@ -149,13 +153,13 @@ void show_text(const SalvageReport& report, std::string_view copy) {
   show_definitions(report);
   show_log(report);
   if (report.transactions_not_undone != 0) {
-    fmt::print("{} transactions had not ended, and some of their changes may be there\n",
+    fmt::print("{} transactions had not ended, and some of their changes may be in the copy\n",
                report.transactions_not_undone);
   }
   if (report.doubtful_pages != 0) {
     fmt::print(
-        "{} pages with rows may be of the past: nothing that can be read says that they are "
-        "in use (--doubtful copies them)\n",
+        "{} pages with rows may be outdated: nothing readable shows that they are in use "
+        "(--doubtful copies them)\n",
         report.doubtful_pages);
   }
   const std::chrono::duration<double> seconds = report.duration;
@@ -163,7 +167,7 @@ void show_text(const SalvageReport& report, std::string_view copy) {
       "{} pages, {} of them damaged; {} rows of {} tables are copied into {}, in {:.2f} s: "
       "{}\n",
       report.pages, report.damaged_pages, report.rows, report.tables.size(), copy, seconds.count(),
-      report.is_whole() ? "nothing is missing" : "something is missing, as said above");
+      report.is_whole() ? "nothing is missing" : "something is missing, as listed above");
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ class Stat {
       add_uses(*table, uses_);
     }
     for (const engine::DamagedDefinition& damaged : definitions.damaged) {
-      add_problem(fmt::format("table {}: {}; its trees are shown as those of no table",
+      add_problem(fmt::format("table {}: {}; its trees are listed as those of no table",
                               load::in_quotes(damaged.table), damaged.what));
     }
   }
@@ -172,8 +172,7 @@ class Stat {
     }
     if (file.unreached_pages != 0 && problems_.empty()) {
       add_problem(
-          fmt::format("{} pages are in use, and no tree reaches them; "
-                      "palimpsest check names them",
+          fmt::format("{} pages are in use, but no tree reaches them; palimpsest check names them",
                       file.unreached_pages));
     }
   }
@@ -196,9 +195,8 @@ int run(const ClosedOptions& options) {
 void add_stat_command(CLI::App& app, Action& chosen) {
   CLI::App* const command = app.add_subcommand(
       kName,
-      "Shows what takes which room in a database that was closed: the page file, the log,\n"
-      "each table and each index. Reads every page of every tree, but not large values.\n"
-      "Changes nothing.");
+      "Shows how the space of a closed database is used: the page file, the log, each table and\n"
+      "each index. Reads every page of every tree, but not large values. Changes nothing.");
   const auto options = std::make_shared<ClosedOptions>();
   add_closed_options(*command, *options);
   command->footer(

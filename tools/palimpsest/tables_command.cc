@@ -164,15 +164,17 @@ int run(const TablesOptions& options) {
 }  // namespace
 
 void add_tables_command(CLI::App& app, Action& chosen) {
-  CLI::App* const command = app.add_subcommand(
-      kName,
-      "Shows the tables of a database that was closed: columns, primary key, indexes, as\n"
-      "load --schema-file takes them. Changes nothing.");
+  CLI::App* const command =
+      app.add_subcommand(kName,
+                         "Shows the tables of a closed database: columns, "
+                         "primary key, indexes,\n"
+                         "as load --schema-file takes them. Changes nothing.");
   const auto options = std::make_shared<TablesOptions>();
   add_closed_options(*command, options->database);
-  command->add_option("TABLE", options->tables, "only these");
+  command->add_option("TABLE", options->tables, "only these tables");
   command->footer(
-      std::string("If a TABLE is not there, the others are shown, and that is a failure.\n") +
+      std::string(
+          "If a TABLE does not exist, the remaining ones are shown, and the command fails.\n") +
       kClosedExitCodes);
   command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

@@ -28,7 +28,7 @@ def missing(directory):
     user = unprivileged_user()
     reached = subprocess.run(["test", "-x", directory], check=False, preexec_fn=entering(user))
     if reached.returncode != 0:
-        return f"user {user.pw_name}, who the server runs as, cannot reach {directory}"
+        return f"the server's user {user.pw_name} cannot reach {directory}"
     return None
 
 

@@ -478,7 +478,7 @@ TEST_F(OpenDeviceTest, AFileIsNotADirectory) {
 
 TEST_F(OpenDeviceTest, PermissionsOfAnotherUserAreRefused) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root to become someone else";
+    GTEST_SKIP() << "needs root to become another user";
   }
   const std::string path = directory_.path("private");
   static_cast<void>(open_device(path, options(true))->open("a", OpenMode::create_new, false));

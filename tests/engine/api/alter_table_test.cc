@@ -120,7 +120,7 @@ TEST_F(AlterTableTest, WhatIsNotDoneChangesNothing) {
     EXPECT_EQ(error_of([&] { return by.alter_table("account", to); }, why),
               ErrorCode::invalid_argument);
     EXPECT_EQ(by.table("account").get(by, {7})->text(), "(7, \"owner 00007\", 70)");
-    EXPECT_TRUE(table().upsert({7, "owner 00007", 70})) << "nobody is held up";
+    EXPECT_TRUE(table().upsert({7, "owner 00007", 70})) << "no writer is held up";
   };
   const ColumnDefinition id{"id", int64()};
   const ColumnDefinition owner{"owner", varchar(40)};
@@ -265,7 +265,7 @@ TEST_F(AlterTableTest, AFunctionDoesNotUseItsTransaction) {
   std::size_t rows = 0;
   EXPECT_TRUE(by.alter_table("account", same, [&](const RowView&, std::span<Value> row) {
     const auto is_refused = [&](const auto& call) {
-      EXPECT_EQ(error_of(call, "uses its transaction"), ErrorCode::invalid_argument);
+      EXPECT_EQ(error_of(call, "must not use the transaction"), ErrorCode::invalid_argument);
     };
     is_refused([&] { return table.get(by, {1}); });
     is_refused([&] { return table.insert(by, {100, "x", 1}); });
@@ -314,7 +314,8 @@ TEST_F(AlterTableTest, SortedRowsOfOtherColumnsAreRefused) {
   EXPECT_EQ(error_of([&] { return table().insert(sort.row()); }, "other columns"),
             ErrorCode::invalid_argument);
   RowSort later(table());
-  EXPECT_EQ(error_of([&] { return later.add(encode({1, "Ada", 5})), 0; }, "a sort's rows"),
+  EXPECT_EQ(error_of([&] { return later.add(encode({1, "Ada", 5})), 0; },
+                     "a sort takes only rows of its table"),
             ErrorCode::invalid_argument);
 }
 

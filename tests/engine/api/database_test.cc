@@ -98,7 +98,7 @@ TEST_F(ApiDatabaseTest, TransactionsCountTogetherOrNotAtAll) {
   EXPECT_EQ(balance(1), 10);
   EXPECT_EQ(error_of([&] { return other.commit(), 0; }, "has ended"), ErrorCode::invalid_argument);
   // NOLINTNEXTLINE(bugprone-use-after-move): that is what is tested
-  EXPECT_EQ(error_of([&] { return moved.commit(), 0; }, "moved away"), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { return moved.commit(), 0; }, "moved from"), ErrorCode::invalid_argument);
   EXPECT_EQ(error_of([&] { return table.get(other, {1}); }), ErrorCode::invalid_argument);
 }
 
@@ -106,8 +106,9 @@ TEST_F(ApiDatabaseTest, WhatATransactionIsNotForIsRefused) {
   const Table table = database_.create_table(accounts());
   Transaction reader = database_.begin({.read_only = true});
   EXPECT_FALSE(table.get(reader, {1}));
-  EXPECT_EQ(error_of([&] { return table.insert(reader, {1, "Ada", 1}); }, "begun to read"),
-            ErrorCode::invalid_argument);
+  EXPECT_EQ(
+      error_of([&] { return table.insert(reader, {1, "Ada", 1}); }, "a read-only transaction"),
+      ErrorCode::invalid_argument);
   const test::TemporaryDirectory elsewhere;
   Database another = Database::open(elsewhere.path(), small());
   Transaction foreign = another.begin();
@@ -121,7 +122,7 @@ TEST_F(ApiDatabaseTest, WhatATransactionIsNotForIsRefused) {
   another.close();
   EXPECT_EQ(error_of([&] { return Database::open(elsewhere.path(), options).tables(); }),
             ErrorCode::already_exists);
-  EXPECT_EQ(error_of([&] { return database_.close(), 0; }, "transactions or cursors are active"),
+  EXPECT_EQ(error_of([&] { return database_.close(), 0; }, "transactions or cursors are open"),
             ErrorCode::invalid_argument);
   reader.commit();
 }

@@ -76,7 +76,7 @@ TEST(EffectiveOptions, VersionsGetAShareOfTheMemory) {
                   "version_bytes_max"),
             "419430400: set");
   expect_refused({.memory_bytes = kGiB, .version_bytes_max = 600 * kMiB},
-                 "option version_bytes_max is 629145600: it is from 262144 to 536870912");
+                 "option version_bytes_max is 629145600: it must be from 262144 to 536870912");
   expect_refused({.memory_bytes = kGiB, .version_bytes_max = 1}, "option version_bytes_max is 1:");
 }
 
@@ -86,7 +86,7 @@ TEST(EffectiveOptions, WithoutWriteConflictsThereIsNoIsolation) {
             "read_committed: set");
   const ExperimentalOptions ignores{.write_conflicts = false};
   EXPECT_EQ(shown(effective({.experimental = ignores}), "isolation"),
-            "none: write conflicts are not noticed");
+            "none: write conflicts are not detected");
   expect_refused({.isolation = Isolation::read_committed, .experimental = ignores},
                  "option isolation is read_committed");
 }
@@ -115,7 +115,7 @@ TEST(EffectiveOptions, OnTinyMachinesMemoryIsTheLeast) {
   const auto found = effective_options({}, machine_of(8 * kMiB));
   EXPECT_EQ(found.database.memory_bytes, Engine::memory_bytes_min(4096));
   EXPECT_THAT(shown(found, "memory_bytes"),
-              testing::HasSubstr("the least there may be, more than a quarter of the machine's"));
+              testing::HasSubstr("the minimum, more than a quarter of the machine's"));
 }
 
 TEST(EffectiveOptions, OpenLogIsFourTimesTheMemoryWithinBounds) {
@@ -191,7 +191,7 @@ TEST(EffectiveOptions, WhatIsReadIsNotMade) {
   EXPECT_FALSE(found.device.create);
   EXPECT_FALSE(found.database.background_threads);
   EXPECT_EQ(shown(found, "read_only"), "true: set");
-  EXPECT_EQ(shown(found, "create_if_missing"), "false: it is opened to be read");
+  EXPECT_EQ(shown(found, "create_if_missing"), "false: the database is opened read-only");
   expect_refused({.must_be_new = true, .read_only = true}, "must_be_new");
 }
 
@@ -214,11 +214,11 @@ TEST(EffectiveOptions, ProgressIsPassedOn) {
   EXPECT_EQ(told[0].bytes_done, 1U);
   EXPECT_EQ(told[0].bytes_total, 2U);
   EXPECT_EQ(told[0].estimated_remaining, 3ms);
-  EXPECT_FALSE(effective({}).database.progress) << "nobody is called";
+  EXPECT_FALSE(effective({}).database.progress) << "no function is called";
 }
 
 TEST(EffectiveOptions, RefusalsNameOptionValueAndLimit) {
-  expect_refused({.memory_bytes = 1000}, "option memory_bytes is 1000: it is at least ");
+  expect_refused({.memory_bytes = 1000}, "option memory_bytes is 1000: it must be at least ");
   expect_refused({.memory_bytes = Engine::memory_bytes_min(65536) - 1, .page_bytes = 65536},
                  "with pages of 65536 bytes");
   expect_refused({.memory_bytes = 64 * kGiB + 1},
@@ -227,16 +227,20 @@ TEST(EffectiveOptions, RefusalsNameOptionValueAndLimit) {
   expect_refused({.create_if_missing = false, .must_be_new = true},
                  "option must_be_new is true: create_if_missing is false");
   for (const std::uint32_t page : {1U, 2048U, 4097U, 131072U}) {
-    expect_refused({.page_bytes = page}, "it is a power of two from 4096 to 65536");
+    expect_refused({.page_bytes = page}, "it must be a power of two from 4096 to 65536");
   }
   expect_refused({.log_bytes_max = 1000},
-                 "option log_bytes_max is 1000: it is from 262144 to 1099511627776");
+                 "option log_bytes_max is 1000: it must be from 262144 to 1099511627776");
   expect_refused({.asynchronous_interval = 0ms},
-                 "option asynchronous_interval is 0 ms: it is from 1 ms to 60000 ms");
-  expect_refused({.recovery_time = 0s}, "option recovery_time is 0 s: it is from 1 s to 86400 s");
-  expect_refused({.recovery_threads = 257}, "option recovery_threads is 257: it is from 1 to 256");
-  expect_refused({.max_transactions = 3}, "option max_transactions is 3: it is from 4 to 65535");
-  expect_refused({.begin_patience = -1ms}, "option begin_patience is -1 ms: it is from 0 ms to ");
+                 "option asynchronous_interval is 0 ms: it must be from 1 ms to 60000 ms");
+  expect_refused({.recovery_time = 0s},
+                 "option recovery_time is 0 s: it must be from 1 s to 86400 s");
+  expect_refused({.recovery_threads = 257},
+                 "option recovery_threads is 257: it must be from 1 to 256");
+  expect_refused({.max_transactions = 3},
+                 "option max_transactions is 3: it must be from 4 to 65535");
+  expect_refused({.begin_patience = -1ms},
+                 "option begin_patience is -1 ms: it must be from 0 ms to ");
   expect_refused({.autocommit_patience = std::chrono::milliseconds::max()},
                  "option autocommit_patience is ");
   expect_refused({.definition_patience = -1ms}, "option definition_patience is -1 ms");

@@ -65,9 +65,10 @@ class Expectations {
   void expect_refused(std::string_view what, const Call& call) {
     std::string message;
     const auto code = error_of([&] { return static_cast<void>(call()), 0; }, &message);
-    expect(code == ErrorCode::invalid_argument &&
-               message.find("has opened the database") != std::string::npos,
-           std::string(what) + " is not refused: " + message);
+    expect(
+        code == ErrorCode::invalid_argument &&
+            message.find("opened the database, and this process is its child") != std::string::npos,
+        std::string(what) + " is not refused: " + message);
   }
   [[nodiscard]] int failed() const noexcept { return failed_; }
 

@@ -344,7 +344,7 @@ class Lives {
         row ? static_cast<std::uint64_t>((*row)["count"].as_integer()) : std::uint64_t{0};
     ASSERT_GE(found, is_closed_ ? reported.committed : reported.required)
         << "acknowledged commits are lost";
-    ASSERT_LE(found, reported.ended + (is_closed_ ? 0 : 1)) << "nobody has begun it";
+    ASSERT_LE(found, reported.ended + (is_closed_ ? 0 : 1)) << "no thread has begun it";
     ASSERT_FALSE(reported.given_up.contains(found)) << found << " was rolled back";
     while (thread.number() < found) {
       commit_next(thread, reported);

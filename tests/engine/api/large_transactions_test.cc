@@ -105,7 +105,8 @@ TEST_F(LargeTransactions, ARunThatMustNotBeABulkIsToldOfTheBudget) {
         },
         {.restart_as_bulk = false});
   };
-  EXPECT_EQ(error_of(run, "a bulk transaction takes none"), ErrorCode::version_budget_exceeded);
+  EXPECT_EQ(error_of(run, "a bulk transaction, which keeps no versions"),
+            ErrorCode::version_budget_exceeded);
   EXPECT_EQ(attempts, 1);
   EXPECT_EQ(sum(), 0);
 }

@@ -105,7 +105,7 @@ TEST_F(MisuseTest, AnEncoderOfADatabaseThatWasClosedSaysSo) {
 
 template <class Moved>
 void expect_moved_away(std::string_view what, const Moved& call) {
-  EXPECT_EQ(error_of([&] { return call(), 0; }, "the " + std::string(what) + " was moved away"),
+  EXPECT_EQ(error_of([&] { return call(), 0; }, "the " + std::string(what) + " was moved from"),
             kRefused);
 }
 
@@ -142,7 +142,7 @@ TEST_F(MisuseTest, ATableThatWasMovedAwayIsRefused) {
   refused([&] { static_cast<void>(RowEncoder(table)); });
   refused([&] { static_cast<void>(RowSort(table)); });
   refused([&] { static_cast<void>(RowWriter::of(table)); });
-  EXPECT_EQ(error_of([&] { return database_.prefetch({{table, {1}}}), 0; }, "moved away"),
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{table, {1}}}), 0; }, "moved from"),
             kRefused);
   Transaction in = database_.begin();
   refused([&] { static_cast<void>(table.get(in, {1})); });
@@ -161,7 +161,7 @@ TEST_F(MisuseTest, AnIndexThatWasMovedAwayIsRefused) {
   refused([&] { static_cast<void>(index.schema()); });
   refused([&] { static_cast<void>(index.get({10})); });
   refused([&] { static_cast<void>(index.cursor()); });
-  EXPECT_EQ(error_of([&] { return database_.prefetch({{index, {10}}}), 0; }, "moved away"),
+  EXPECT_EQ(error_of([&] { return database_.prefetch({{index, {10}}}), 0; }, "moved from"),
             kRefused);
   EXPECT_TRUE(moved.get({10}));
 }
@@ -394,7 +394,7 @@ TEST_F(MisuseTest, ADatabaseThatWasClosedIsRefused) {
 
 TEST_F(MisuseTest, ADatabaseThatWasMovedAwayIsRefused) {
   Database moved = std::move(database_);
-  expect_unusable(database_, "was moved away");  // NOLINT(bugprone-use-after-move): on purpose
+  expect_unusable(database_, "was moved from");  // NOLINT(bugprone-use-after-move): on purpose
   database_ = std::move(moved);
   EXPECT_TRUE(database_.tables().empty());
 }

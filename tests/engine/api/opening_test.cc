@@ -85,7 +85,7 @@ TEST_F(OpeningTest, OneThatWasNeverFinishedGoesWithoutFilesOfOthers) {
 
 TEST_F(OpeningTest, OneThatIsThereIsNotNewAndStaysAsItIs) {
   open().close();
-  EXPECT_EQ(error_of([&] { return open(new_one()); }, path() + ": there is a database"),
+  EXPECT_EQ(error_of([&] { return open(new_one()); }, path() + ": a database exists already"),
             ErrorCode::already_exists);
   const auto device = io::open_device(path(), {});
   EXPECT_NO_THROW(static_cast<void>(

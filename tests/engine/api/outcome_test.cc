@@ -66,7 +66,7 @@ TEST(Outcome, OfDefinitionsNamesNoKey) {
 }
 
 TEST(OutcomeDeathTest, WhatIsDoneHasNoPlace) {
-  EXPECT_DEATH(static_cast<void>(of_key(OutcomeKind::done)), "what is done stands nowhere");
+  EXPECT_DEATH(static_cast<void>(of_key(OutcomeKind::done)), "only a call that failed has a place");
 }
 
 }  // namespace

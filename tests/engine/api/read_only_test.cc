@@ -155,7 +155,7 @@ TEST_F(ReadOnly, NothingIsChanged) {
       [&] { static_cast<void>(RowSort(items)); },
   };
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    EXPECT_EQ(error_of(writes[i], path() + ": a database that was opened to be read"),
+    EXPECT_EQ(error_of(writes[i], path() + ": the database is open read-only"),
               ErrorCode::invalid_argument)
         << "write " << i;
   }

@@ -167,10 +167,9 @@ TEST_F(ReplacedTreesTest, WhoTakesTheRoomIsNamed) {
     code = error_of([&] { refresh(); }, &message);
   }
   EXPECT_EQ(code, ErrorCode::out_of_memory);
-  EXPECT_NE(message.find("trees that bulks and alterations have replaced are kept"),
-            std::string::npos)
+  EXPECT_NE(message.find("trees replaced by bulks and alterations are kept"), std::string::npos)
       << message;
-  EXPECT_NE(message.find("a transaction that only reads, or a cursor, in slot"), std::string::npos)
+  EXPECT_NE(message.find("a read-only transaction, or a cursor, in slot"), std::string::npos)
       << message;
   EXPECT_NE(message.find("s ago"), std::string::npos) << message;
   readers.clear();

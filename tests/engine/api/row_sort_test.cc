@@ -66,7 +66,7 @@ TEST_F(RowSortTest, AnyNumberOfRowsComesOutInTheOrderOfKeys) {
     const std::string text = fmt::format("the text of {}", id);
     sort.add(encode({id, std::string_view(text)}), fmt::format("note {}", id));
   }
-  EXPECT_EQ(files(), 0U) << "nobody could remove it if the process is killed";
+  EXPECT_EQ(files(), 0U) << "nothing would remove it if the process were killed";
   sort.finish();
   Transaction bulk = database_.begin({.bulk = true});
   std::int32_t id = -10'000;

@@ -129,7 +129,7 @@ TEST(RowView, ColumnsThatAreNotThereAreRefused) {
                            "table \"account\" has no column \"ownr\""),
             ErrorCode::invalid_argument);
   EXPECT_EQ(test::error_of([&] { return row.view()[5]; },
-                           "table \"account\" has no column 5, it has 5, from 0"),
+                           "table \"account\" has no column 5: it has 5, counted from 0"),
             ErrorCode::invalid_argument);
 }
 
@@ -147,7 +147,7 @@ TEST(RowView, DamageIsSaid) {
       ErrorCode::corruption);
   EXPECT_EQ(test::error_of([&] { return Row(no_key.view()); }, "a key is damaged"),
             ErrorCode::corruption)
-      << "at once, since nobody may take it apart later";
+      << "at once, since the row may never be decoded later";
 }
 
 TEST(Row, OutlivesItsViewAndTheTableFormat) {

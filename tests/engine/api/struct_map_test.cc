@@ -344,15 +344,16 @@ TEST(StructMap, WhatCannotBeAMemberIsRefused) {
         << reason;
   };
   refused({{"quantty", &Wrong::number}}, "table \"stock\", column \"quantty\": there is none");
-  refused({{"quantity", &Wrong::number}, {"quantity", &Wrong::number}}, "it has two members");
+  refused({{"quantity", &Wrong::number}, {"quantity", &Wrong::number}},
+          "the struct has two members for it");
   refused({{"quantity", &Wrong::other}},
-          "column \"quantity\": its member, of 8 bytes, has not the type for int32");
-  refused({{"since", &Wrong::number}}, "of 4 bytes, has not the type for date");
-  refused({{"district", &Wrong::text}}, "of 7 bytes, has not the type for character(8)");
-  refused({{"price", &Wrong::name}}, "has not the type for decimal(5, 2)");
-  refused({{"quantity", &Wrong::level}}, "of 1 bytes, has not the type for int32");
-  refused({{"quantity", &Wrong::maybe}}, "it is never null, and its member is a std::optional");
-  refused({{"data", &Wrong::name}}, "it may be null, and its member is no std::optional");
+          "column \"quantity\": its member, of 8 bytes, does not have the type for int32");
+  refused({{"since", &Wrong::number}}, "of 4 bytes, does not have the type for date");
+  refused({{"district", &Wrong::text}}, "of 7 bytes, does not have the type for character(8)");
+  refused({{"price", &Wrong::name}}, "does not have the type for decimal(5, 2)");
+  refused({{"quantity", &Wrong::level}}, "of 1 bytes, does not have the type for int32");
+  refused({{"quantity", &Wrong::maybe}}, "it is never null, but its member is a std::optional");
+  refused({{"data", &Wrong::name}}, "it may be null, but its member is not a std::optional");
 }
 
 TEST(StructMap, ValuesThatAColumnCannotHoldAreRefused) {

@@ -28,7 +28,7 @@ using test::error_of;
 using test::eventually;
 
 constexpr auto kRefused = ErrorCode::invalid_argument;
-constexpr std::string_view kInVain = "in vain";
+constexpr std::string_view kInVain = "would wait forever";
 
 class WaitsTest : public ::testing::Test {
  protected:
@@ -197,7 +197,7 @@ TEST_F(WaitsTest, TheEngineWithinAFunctionThatHoldsAPage) {
   for (const std::function<void()>& call : calls) {
     ASSERT_FALSE(HasFailure()) << "the next one might wait for ever";
     const auto refused = [&](const auto& visit) {
-      EXPECT_EQ(error_of(visit, "a page is latched"), kRefused);
+      EXPECT_EQ(error_of(visit, "their page is latched"), kRefused);
     };
     refused([&] {
       table.visit(Range::all(), [&](const RowView&) { return call(), true; });

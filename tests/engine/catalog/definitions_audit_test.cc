@@ -66,7 +66,7 @@ class DefinitionsAuditTest : public ::testing::Test {
     ASSERT_EQ(audited.tables.size(), 2U);
     EXPECT_EQ(audited.tables[0]->format->schema().name, "cats");
     EXPECT_EQ(audited.tables[1]->format->schema().name, "owls");
-    EXPECT_THAT(audited.unused, IsEmpty()) << "nobody knows which";
+    EXPECT_THAT(audited.unused, IsEmpty()) << "it is unknown which";
     database_->close();
     EXPECT_EQ(error_of([&] { open(); }, what), ErrorCode::corruption);
   }
@@ -119,28 +119,28 @@ TEST_F(DefinitionsAuditTest, ARecordOfAnotherTable) {
   StoredTable other = stored("dogs");
   other.schema.name = "wolves";
   store("dogs", encode_table(other));
-  expect_damaged_dogs("the record of table \"dogs\" is that of \"wolves\"");
+  expect_damaged_dogs("the record of table \"dogs\" describes table \"wolves\"");
 }
 
 TEST_F(DefinitionsAuditTest, ATreeThatIsNotThere) {
   StoredTable table = stored("dogs");
   table.indexes[0].tree = TreeId{999};
   store("dogs", encode_table(table));
-  expect_damaged_dogs("table \"dogs\": its tree 999 is not there");
+  expect_damaged_dogs("table \"dogs\": its tree 999 does not exist");
 }
 
 TEST_F(DefinitionsAuditTest, ATreeOfAnotherTable) {
   StoredTable table = stored("dogs");
   table.tree = stored("cats").tree;
   store("dogs", encode_table(table));
-  expect_damaged_dogs("is another's, too");
+  expect_damaged_dogs("also belongs to another table or index");
 }
 
 TEST_F(DefinitionsAuditTest, TheTreeOfTheDefinitions) {
   StoredTable table = stored("dogs");
   table.indexes[0].tree = records().id();
   store("dogs", encode_table(table));
-  expect_damaged_dogs("is not one for tables");
+  expect_damaged_dogs("is not a tree of tables");
 }
 
 TEST_F(DefinitionsAuditTest, ARecordOfALaterVersion) {

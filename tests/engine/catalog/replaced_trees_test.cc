@@ -379,10 +379,9 @@ TEST_F(ReplacedTreesTest, WhoTakesTheRoomForTreesIsNamed) {
   }
   EXPECT_EQ(code, ErrorCode::out_of_memory);
   EXPECT_GE(readers.size(), std::size_t{kRewrites});
-  EXPECT_NE(
-      message.find(" trees that bulks and alterations have replaced are kept for readers that "
-                   "are still open, of which the oldest, a transaction in slot "),
-      std::string::npos)
+  EXPECT_NE(message.find(" trees replaced by bulks and alterations are kept for readers that "
+                         "are still open; the oldest, a transaction in slot "),
+            std::string::npos)
       << message;
   for (const txn::TransactionPtr& reader : readers) {
     EXPECT_EQ(rows_seen(reader.get()), 10);

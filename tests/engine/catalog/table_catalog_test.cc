@@ -162,7 +162,7 @@ TEST_F(TableCatalogTest, DroppedAfterTheCommitAndItsPagesComeBack) {
   empty_trees();
   EXPECT_EQ(records_of(*rows), 0U);
   EXPECT_EQ(rows->descent().root_level(), 0U) << "the root is all that is left";
-  EXPECT_TRUE(sound(*database_)) << "and no page is in use that nobody reaches";
+  EXPECT_TRUE(sound(*database_)) << "and every page in use is reached";
 }
 
 TEST_F(TableCatalogTest, DropThatIsRolledBackChangesNothing) {
@@ -329,8 +329,8 @@ TEST_F(TableCatalogTest, KeysThatNoPageHoldsAreRefusedAtOnce) {
   const TableSchema fits = schema;
   schema.columns[3].type = character(most - 3);
   EXPECT_EQ(palimpsest::test::error_of([&] { return tables().create_table(*by, schema); },
-                                       fmt::format("table \"people\": a key has {} bytes or more, "
-                                                   "and one is at most {} with pages of 4096",
+                                       fmt::format("table \"people\": a key has at least {} bytes, "
+                                                   "but keys have at most {} with pages of 4096",
                                                    most + 1, most)),
             ErrorCode::invalid_argument);
   ASSERT_TRUE(tables().create_table(*by, fits));

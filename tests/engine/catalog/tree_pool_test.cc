@@ -70,7 +70,7 @@ class TreeStoreTest : public ::testing::Test {
           }
           return number;
         },
-        "no room for more than");
+        "has room for at most");
     EXPECT_EQ(code, ErrorCode::out_of_memory);
     return number;
   }

@@ -233,7 +233,8 @@ TEST(KeyCodec, HostileKeysAreRefused) {
     return found.value_or("a key");
   };
   const auto closed = KeyEnd::closed;
-  const std::string cut_off = "column \"c\" of a key: its bytes are cut off, or have no form of it";
+  const std::string cut_off =
+      "column \"c\" of a key: its bytes are cut off, or do not have its form";
   EXPECT_EQ(fault(int32(), "\x80\0\0"s, closed), cut_off);
   EXPECT_EQ(fault(nullable(int8()), "", closed), cut_off);
   EXPECT_EQ(fault(nullable(int8()), "\x01", closed), cut_off);
@@ -250,7 +251,7 @@ TEST(KeyCodec, HostileKeysAreRefused) {
               ::testing::HasSubstr("more than 2 digits"));
   EXPECT_EQ(fault(decimal(2), "\x80\0\0\0\0\0\0\x63"s, closed), "a key");
   EXPECT_EQ(fault(decimal(2), "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\x9D"s, closed), "a key");
-  const std::string other = "a number in a form that keys do not have";
+  const std::string other = "a number that is not in the form of keys";
   EXPECT_THAT(fault(float32(), "\x7F\xFF\xFF\xFF", closed), ::testing::HasSubstr(other)) << "-0";
   EXPECT_THAT(fault(float64(), "\xFF\xF8\0\0\0\0\0\x01"s, closed), ::testing::HasSubstr(other));
   EXPECT_THAT(fault(float64(), "\0\x01\0\0\0\0\0\0"s, closed), ::testing::HasSubstr(other));

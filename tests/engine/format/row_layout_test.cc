@@ -153,7 +153,7 @@ TEST(RowLayout, ValuesThatDoNotFitAreRefused) {
   const std::vector<Case> cases{
       {1, 32'768, "column \"a\" of type nullable(int16): 32768 is beyond -32768 to 32767"},
       {1, -32'769, "-32769 is beyond"},
-      {1, "1", "bytes is no value of it"},
+      {1, "1", "bytes is not one of its values"},
       {2, {}, "column \"b\" of type character(3): it is never null"},
       {2, "abcd", "4 bytes are too long"},
       {3, "12345678901", "11 bytes are too long"},
@@ -171,7 +171,7 @@ TEST(RowLayout, ValuesThatDoNotFitAreRefused) {
     EXPECT_EQ(test::error_of([&] { return layout.encode(values, row), 0; }, wrong.message),
               ErrorCode::invalid_argument);
   }
-  EXPECT_EQ(misfit(float32(), 1e39).value_or(""), "1e+39 is beyond what it can hold");
+  EXPECT_EQ(misfit(float32(), 1e39).value_or(""), "1e+39 is beyond the range of the type");
   EXPECT_EQ(misfit(float32(), std::numeric_limits<double>::infinity()), std::nullopt);
   EXPECT_EQ(misfit(float32(), 0.1), std::nullopt);
   EXPECT_EQ(misfit(float64(), std::int64_t{1} << 53), std::nullopt);
@@ -204,7 +204,7 @@ TEST(RowLayout, RowsThatAreTooLongAreRefused) {
   EXPECT_EQ(row, "as before");
   const std::unique_ptr<char[]> stored(new char[kRowBytesMax + 1]);
   EXPECT_EQ(layout.validate(ByteView(stored.get(), kRowBytesMax + 1)),
-            "a row of 1073741825 bytes, the longest has 1073741824");
+            "a row of 1073741825 bytes is too long: the longest has 1073741824");
 }
 
 void change_in_place(const RowLayout& layout, std::string& row,
@@ -291,9 +291,9 @@ TEST(RowLayout, HostileRowsAreRefusedWithAReason) {
     std::string reason;
   };
   const std::vector<Case> cases{
-      {0, '\x01', "column \"a\": it is null and not zero"},
-      {0, '\x02', "column \"c\": 3 bytes, there may be 0"},
-      {0, '\x04', "bits of the nulls that no column has are set"},
+      {0, '\x01', "column \"a\": it is null, but its bytes are not zero"},
+      {0, '\x02', "column \"c\": 3 bytes, of at most 0"},
+      {0, '\x04', "null bits of columns that do not exist are set"},
       {8, '\x7F', "column \"d\": a number of more than 5 digits"},
       {13, '\x80', "column \"d\": a number of more than 5 digits"},
       {14, '\x08', "column \"c\": it ends at 8 and begins at 0 of 7 bytes"},
@@ -304,12 +304,13 @@ TEST(RowLayout, HostileRowsAreRefusedWithAReason) {
     row[wrong.at] = wrong.byte;
     EXPECT_THAT(layout.validate(row).value_or("valid"), ::testing::HasSubstr(wrong.reason));
   }
-  EXPECT_EQ(layout.validate(good.substr(0, 15)), "a row of 15 bytes, the shortest has 16");
-  EXPECT_EQ(layout.validate(good + "1234567"), "column \"e\": 11 bytes, there may be 10");
+  EXPECT_EQ(layout.validate(good.substr(0, 15)),
+            "a row of 15 bytes is too short: the shortest has 16");
+  EXPECT_EQ(layout.validate(good + "1234567"), "column \"e\": 11 bytes, of at most 10");
   const RowLayout fixed(
       {.name = "t", .columns = {{"id", int8()}, {"a", boolean()}}, .key = {"id"}});
   EXPECT_EQ(fixed.validate("\2"), "column \"a\": a boolean that is neither false nor true");
-  EXPECT_EQ(fixed.validate("\1\1"), "1 bytes behind the last column");
+  EXPECT_EQ(fixed.validate("\1\1"), "1 bytes after the last column");
 }
 
 TEST(RowLayout, EndsThatGoBackwardsAreRefused) {

@@ -82,10 +82,10 @@ TEST(SchemaFormat, WhatIsWrongIsNamed) {
     std::string reason;
   };
   const std::vector<Case> cases{
-      {2, '\x01', "reserved is not what it may be"},
-      {4, '\0', "tree is not"},
-      {8, '\0', "column_count is not"},
-      {9, '\x10', "column_count is not"},
+      {2, '\x01', "reserved has an invalid value"},
+      {4, '\0', "tree has an invalid"},
+      {8, '\0', "column_count has an invalid"},
+      {9, '\x10', "column_count has an invalid"},
       {10, '\0', "key_count is not"},
       {12, '\x41', "index_count is not"},
       {14, '\x01', "reserved is not"},
@@ -95,19 +95,19 @@ TEST(SchemaFormat, WhatIsWrongIsNamed) {
       {18, '\x0C', "column \"id\" of type varchar: a length of 0 bytes"},
       {19, '\x02', "flags of a column is not"},
       {19, '\x01', "may be null"},
-      {20, '\x01', "of decimals only"},
+      {20, '\x01', "only decimals have precision and scale"},
       {26, '\x7F', "it ends within name of a column"},
       {31, '\x27', "39 digits"},
       {32, '\x0D', "13 digits behind the point"},
-      {39, '\x02', "column of the key is not"},
-      {41, '\0', "tree of an index is not"},
-      {41, '\x05', "a tree that is none, or there twice"},
-      {45, '\x02', "flags of an index is not"},
-      {46, '\x01', "reserved of an index is not"},
-      {47, '\0', "column_count of an index is not"},
-      {47, '\x21', "column_count of an index is not"},
-      {51, '\0', "column \"id\" is there twice"},
-      {53, '\x02', "column of an index is not"},
+      {39, '\x02', "column of the key has an invalid"},
+      {41, '\0', "tree of an index has an invalid"},
+      {41, '\x05', "a tree number that is invalid or used twice"},
+      {45, '\x02', "flags of an index has an invalid"},
+      {46, '\x01', "reserved of an index has an invalid"},
+      {47, '\0', "column_count of an index has an invalid"},
+      {47, '\x21', "column_count of an index has an invalid"},
+      {51, '\0', "column \"id\" is named twice"},
+      {53, '\x02', "column of an index has an invalid"},
   };
   for (const Case& wrong : cases) {
     std::string bytes = small_bytes();
@@ -117,7 +117,7 @@ TEST(SchemaFormat, WhatIsWrongIsNamed) {
         << wrong.at;
   }
   EXPECT_EQ(test::error_of([&] { return decode_table(small_bytes() + "x"); },
-                           "what follows the last index"),
+                           "the content after the last index"),
             ErrorCode::corruption);
 }
 
@@ -132,15 +132,15 @@ TEST(SchemaFormat, WhatIsNotValidIsNotEncoded) {
   StoredTable twice = small();
   twice.indexes.push_back(twice.indexes[0]);
   twice.indexes[1].tree = TreeId{8};
-  EXPECT_EQ(test::error_of([&] { return encode_table(twice); }, "two indexes of one name"),
+  EXPECT_EQ(test::error_of([&] { return encode_table(twice); }, "two indexes of the same name"),
             ErrorCode::invalid_argument);
   StoredTable many = small();
   many.indexes.resize(65, many.indexes[0]);
-  EXPECT_EQ(test::error_of([&] { return encode_table(many); }, "65 indexes, it has at most 64"),
+  EXPECT_EQ(test::error_of([&] { return encode_table(many); }, "65 indexes: it has at most 64"),
             ErrorCode::invalid_argument);
   StoredTable none = small();
   none.tree = kNoTree;
-  EXPECT_EQ(test::error_of([&] { return encode_table(none); }, "a tree that is none"),
+  EXPECT_EQ(test::error_of([&] { return encode_table(none); }, "a tree number that is invalid"),
             ErrorCode::invalid_argument);
   StoredTable wrong = small();
   wrong.indexes[0].schema.columns = {"nobody"};

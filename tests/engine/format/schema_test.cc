@@ -92,40 +92,41 @@ TEST(Schema, WhatNoTableCanBeIsRefused) {
       {[](TableSchema& table) { table.name.clear(); }, "a name has 1 to 127 bytes, this one 0"},
       {[](TableSchema& table) { table.name.assign(128, 'n'); }, "this one 128"},
       {[](TableSchema& table) { table.name = "a\nb"; }, "control characters"},
-      {[](TableSchema& table) { table.columns.clear(); }, "0 columns, it has 1 to 1000"},
+      {[](TableSchema& table) { table.columns.clear(); }, "0 columns: it must have 1 to 1000"},
       {[](TableSchema& table) { table.columns.resize(1001, {.name = "c", .type = int8()}); },
-       "1001 columns, it has 1 to 1000"},
+       "1001 columns: it must have 1 to 1000"},
       {[](TableSchema& table) { table.columns[3].name = ""; }, "table \"account\", column \"\""},
       {[](TableSchema& table) { table.columns[3].name = "owner"; },
-       "table \"account\": column \"owner\" is there twice"},
-      {[](TableSchema& table) { table.key.clear(); }, "primary key: 0 columns, it has 1 to 32"},
+       "table \"account\": column \"owner\" is named twice"},
+      {[](TableSchema& table) { table.key.clear(); },
+       "primary key: 0 columns: it must have 1 to 32"},
       {[](TableSchema& table) { table.key = {"Id"}; }, "there is no column \"Id\""},
-      {[](TableSchema& table) { table.key = {"id", "owner", "id"}; }, "\"id\" is there twice"},
+      {[](TableSchema& table) { table.key = {"id", "owner", "id"}; }, "\"id\" is named twice"},
       {[](TableSchema& table) { table.key = {"id", "closed"}; },
-       "column \"closed\" of the primary key may be null"},
+       "column \"closed\" of the primary key must not be nullable"},
       {[](TableSchema& table) {
          table.columns[1].type = character(8185);
          table.key = {"id", "owner"};
        },
-       "at least 8193 bytes, a key has at most 8192"},
+       "at least 8193 bytes, but a key has at most 8192"},
   };
   expect_refused(refusals);
 }
 
 TEST(Schema, WhatNoColumnCanBeIsRefused) {
   const std::vector<Refusal> refusals{
-      column_refused(character(0), "a length of 0 bytes, it has 1 to 65535"),
-      column_refused(character(65'536), "a length of 65536 bytes, it has 1 to 65535"),
+      column_refused(character(0), "a length of 0 bytes: it must be from 1 to 65535"),
+      column_refused(character(65'536), "a length of 65536 bytes: it must be from 1 to 65535"),
       column_refused(varchar(0), "a length of 0 bytes"),
       column_refused(bytes(kVarcharBytesMax + 1), "a length of 1073741825 bytes"),
-      column_refused(decimal(0), "0 digits, it has 1 to 38"),
-      column_refused(decimal(39), "39 digits, it has 1 to 38"),
+      column_refused(decimal(0), "0 digits: it must have 1 to 38"),
+      column_refused(decimal(39), "39 digits: it must have 1 to 38"),
       column_refused(decimal(256 + 12), "268 digits"),
-      column_refused(decimal(5, 6), "6 digits behind the point, it has at most all 5"),
+      column_refused(decimal(5, 6), "6 digits after the point, but only 5 digits in all"),
       column_refused({.type = ColumnType::int32, .length = 4},
-                     "a length of 4 bytes, it has 0 to 0"),
+                     "a length of 4 bytes: it must be from 0 to 0"),
       column_refused({.type = ColumnType::int32, .scale = 2},
-                     "precision and scale are of decimals only"),
+                     "only decimals have precision and scale"),
       column_refused({.type = ColumnType{0}}, "there is no type 0"),
       column_refused({.type = ColumnType{14}}, "there is no type 14"),
   };
@@ -141,7 +142,7 @@ TEST(Schema, WhatNoIndexCanBeIsRefused) {
   EXPECT_TRUE(refused({.name = "", .columns = {"owner"}}, "table \"account\", index \"\""));
   EXPECT_TRUE(refused({.name = "i", .columns = {}}, "index \"i\": 0 columns"));
   EXPECT_TRUE(refused({.name = "i", .columns = {"nobody"}}, "there is no column \"nobody\""));
-  EXPECT_TRUE(refused({.name = "i", .columns = {"owner", "owner"}}, "\"owner\" is there twice"));
+  EXPECT_TRUE(refused({.name = "i", .columns = {"owner", "owner"}}, "\"owner\" is named twice"));
 }
 
 }  // namespace

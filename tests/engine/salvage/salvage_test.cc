@@ -111,8 +111,9 @@ TEST_F(SalvageTest, Refusals) {
             ErrorCode::not_found);
   EXPECT_EQ(error_of([&] { return salvage(directory_.path(), copy); }), ErrorCode::not_found);
   EXPECT_EQ(error_of([&] { return salvage(path(), path()); }), ErrorCode::already_exists);
-  EXPECT_EQ(error_of([&] { return salvage(path(), path() + "/copy"); }, "a copy is made"),
-            ErrorCode::invalid_argument);
+  EXPECT_EQ(
+      error_of([&] { return salvage(path(), path() + "/copy"); }, "the copy needs a directory"),
+      ErrorCode::invalid_argument);
   EXPECT_FALSE(std::filesystem::exists(path() + "/copy"));
   EXPECT_FALSE(std::filesystem::exists(copy));
   std::filesystem::create_directory(copy);

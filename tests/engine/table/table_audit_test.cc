@@ -116,9 +116,9 @@ TEST_F(TableAuditTest, AnEntryTooMany) {
   ASSERT_TRUE(index(kByName).insert(entry(kByName, {-1, "Nobody", Value(), 0, ""}), key(-1)));
   const TableAudit audited = audit();
   EXPECT_THAT(kept(audited.indexes[kByCity].findings),
-              ElementsAre("the entry (\"Oslo\", 3) leads to the row (-1), which is not there"));
+              ElementsAre("the entry (\"Oslo\", 3) leads to the row (-1), which does not exist"));
   EXPECT_THAT(kept(audited.indexes[kByName].findings),
-              ElementsAre("the entry (\"Nobody\") leads to the row (-1), which is not there"));
+              ElementsAre("the entry (\"Nobody\") leads to the row (-1), which does not exist"));
   EXPECT_EQ(audited.indexes[kByName].entries, kRows + 1U);
 }
 
@@ -152,7 +152,7 @@ TEST_F(TableAuditTest, TwoRowsWithTheSameUniqueValues) {
   const TableAudit audited = audit();
   EXPECT_TRUE(audited.indexes[kByCity].findings.none()) << audited.text();
   EXPECT_THAT(kept(audited.indexes[kByName].findings),
-              ElementsAre("the rows (42) and (9000) have both (\"name 0042\")"));
+              ElementsAre("the rows (42) and (9000) both have (\"name 0042\")"));
 }
 
 TEST_F(TableAuditTest, RowsThatAreNone) {
@@ -177,14 +177,15 @@ TEST_F(TableAuditTest, EntriesThatAreNone) {
   ASSERT_TRUE(index(kByCity).update(entry(kByCity, {8, "", "Rome", 8, ""}), "value"));
   ASSERT_TRUE(index(kByName).insert(entry(kByName, {0, "nowhere", Value(), 0, ""}), ""));
   const TableAudit audited = audit();
-  EXPECT_THAT(kept(audited.indexes[kByCity].findings),
-              ElementsAre("the entry (\"Rome\", 8) of the row (8) is missing",
-                          "an entry is none, (\"Rome\", 8): index \"by_city\": its key and its "
-                          "value contradict each other",
-                          HasSubstr("an entry is none, the bytes \"\\x07\": index \"by_city\": ")));
+  EXPECT_THAT(
+      kept(audited.indexes[kByCity].findings),
+      ElementsAre("the entry (\"Rome\", 8) of the row (8) is missing",
+                  "the entry (\"Rome\", 8) is damaged: index \"by_city\": its key and its "
+                  "value contradict each other",
+                  HasSubstr("the entry the bytes \"\\x07\" is damaged: index \"by_city\": ")));
   EXPECT_THAT(kept(audited.indexes[kByName].findings),
-              ElementsAre("the entry (\"nowhere\") leads to the row the bytes \"\", which is not "
-                          "there"));
+              ElementsAre("the entry (\"nowhere\") leads to the row the bytes \"\", which does not "
+                          "exist"));
 }
 
 TEST_F(TableAuditTest, FindingsAreCountedAndTheFirstKept) {

@@ -133,7 +133,8 @@ TEST_F(TableReadsTest, ByAUniqueIndex) {
                     std::string_view(why));
   };
   EXPECT_EQ(code("by_nam", {"x"}, "has no index \"by_nam\""), ErrorCode::not_found);
-  EXPECT_EQ(code("by_city", {"x", 1}, "by a unique index only"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code("by_city", {"x", 1}, "only a unique index can find a single row"),
+            ErrorCode::invalid_argument);
   EXPECT_EQ(code("by_name", {"x", 1}, "2 values"), ErrorCode::invalid_argument);
 }
 

@@ -124,7 +124,7 @@ TEST_F(TableWritesTest, ManyRowsAreInsertedOrNone) {
     EXPECT_TRUE(table.rows() == before) << "those before it are undone";
     records.erase(records.begin() + 24);  // the one with the key that is there
     const auto other = table.begin();
-    EXPECT_TRUE(table.in(other).insert_many(records)) << "nobody has claimed them any more";
+    EXPECT_TRUE(table.in(other).insert_many(records)) << "no transaction has claimed them any more";
     EXPECT_EQ(table.in(transaction).insert_many(records).kind(), OutcomeKind::conflict);
     other->rollback();
     EXPECT_TRUE(table.in(transaction).insert_many(records));
@@ -235,7 +235,8 @@ TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
   const auto refuses = [](const auto& write, const char* why) {
     return error_of(write, std::string_view(why)) == ErrorCode::invalid_argument;
   };
-  EXPECT_TRUE(refuses([&] { return writes.insert({4, "Dan"}); }, "a row of 2 values, it has 5"));
+  EXPECT_TRUE(
+      refuses([&] { return writes.insert({4, "Dan"}); }, "a row of 2 values: the table has 5"));
   EXPECT_TRUE(refuses([&] { return writes.insert({4, Value(), "x", 1, ""}); }, "column \"name\""));
   EXPECT_TRUE(refuses([&] { return writes.update({1}, {{"agee", 1}}); }, "no such column"));
   EXPECT_TRUE(refuses([&] { return writes.update({1}, {{"id", 1}}); }, "of the key"));
@@ -372,7 +373,8 @@ TEST_F(TableWritesTest, LargeRows) {
   const auto first_refused = [](std::size_t number, RowEditor& row) {
     number == 0 ? void(row.bytes()[0] = '\xFF') : void();  // nulls of no column
   };
-  EXPECT_TRUE(message_of(first_refused, "a row is edited in place"));
+  EXPECT_TRUE(
+      message_of(first_refused, "a row can be edited in place only in columns of fixed width"));
   ASSERT_TRUE(table_.in(transaction).rewrite({9}, [](const RowView& row) {
     return row.bytes().substr(0, row.bytes().size() - 19'999);
   }));

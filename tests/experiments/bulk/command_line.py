@@ -48,24 +48,24 @@ def check_refusals(folder):
     path, full = f"--path={os.path.join(folder, 'refused')}", f"--path={folder}"
     with open(os.path.join(folder, "something"), "w", encoding="ascii"):
         pass
-    refused("--path: which directory", BULK)
-    refused("begins with an empty directory", BULK, full)
+    refused("--path: name the directory", BULK)
+    refused("needs an empty directory", BULK, full)
     refused("--read=index: unknown; one of scan, get", BULK, path, "--read=index")
     refused("--update=rows: unknown; one of none, transactions, bulk", BULK, path, "--update=rows")
-    refused("--once means nothing without an update", BULK, path, "--once")
+    refused("--once has no effect without an update", BULK, path, "--once")
     refused("--records=0: must be from 1", BULK, path, "--records=0")
     refused("--readers=-1: must be from 0", BULK, path, "--readers=-1")
     refused("--seconds=0: must be more than 0", BULK, path, "--seconds=0")
     refused("only flags", BULK, path, "bulk")
-    refused("--path: which directory", RANGE)
-    refused("rows come into an empty directory", RANGE, full)
-    refused("there are no rows to be erased", RANGE, path, "--operation=erase")
+    refused("--path: name the directory", RANGE)
+    refused("ingesting needs an empty directory", RANGE, full)
+    refused("there are no rows to erase", RANGE, path, "--operation=erase")
     refused("--operation=drop: unknown; one of ingest, erase", RANGE, path, "--operation=drop")
     refused("--engine=rocksdb: this binary knows palimpsest_bulk", RANGE, path, "--engine=rocksdb")
     refused("--records=1: must be from 2", RANGE, path, "--records=1")
     refused("--memory_mib=1: must be from 8", RANGE, path, "--memory_mib=1")
     for binary in (BULK, RANGE, LOAD):
-        refused("lies where the data does", binary, path, f"--json={folder}/refused/result.json")
+        refused("lies in the directory of the data", binary, path, f"--json={folder}/refused/result.json")
 
 
 def check_erased_twice(folder):
@@ -82,7 +82,7 @@ def check_erased_twice(folder):
                     f"--records={records}", "--operation=erase")
     expect(run(*flags, "--operation=erase").returncode == 0, "rows are erased", done)
     done = run(*flags, "--operation=erase")
-    expect(done.returncode == 1 and "are not there" in done.stderr, "but not twice", done)
+    expect(done.returncode == 1 and "the rows to erase are missing" in done.stderr, "but not twice", done)
     done = run(TOOL, "check", f"{folder}/twice")
     expect(done.returncode == 0, "the database is sound", done)
 

@@ -100,23 +100,23 @@ def check_peers(folder, paths, content):
     expect(done.returncode == 1 and "damaged.csv:1: 3 fields" in done.stderr, "no line", done)
     refused("--engine=mysql: this binary knows lmdb", PEERS, "--engine=mysql")
     lmdb = (PEERS, "--engine=lmdb")
-    refused("--input: which file", *lmdb)
-    refused("--path: which directory", *lmdb, f"--input={paths[0]}")
-    refused("there is no such file", *lmdb, "--input=no-such-file", f"--path={folder}/other")
+    refused("--input: name the file", *lmdb)
+    refused("--path: name the directory", *lmdb, f"--input={paths[0]}")
+    refused("the file does not exist", *lmdb, "--input=no-such-file", f"--path={folder}/other")
     refused("--memory_mib=1: must be from 8", *lmdb, f"--input={paths[0]}", f"--path={folder}/other",
             "--memory_mib=1")
     refused("an empty directory", *lmdb, f"--input={paths[0]}", f"--path={folder}")
 
 
 def check_refusals(folder, sorted_file):
-    refused("--path: which file", GEN)
-    refused("it is there already", GEN, f"--path={sorted_file}")
+    refused("--path: name the file", GEN)
+    refused(": exists already", GEN, f"--path={sorted_file}")
     refused("--order=random: unknown; one of sorted, shuffled", GEN, f"--path={folder}/other",
             "--order=random")
     refused("--scale_factor=0: must be from", GEN, f"--path={folder}/other", "--scale_factor=0")
     path = f"--path={folder}/other"
     refused("invalid choice: 'oracle'", *LOAD, "--engine=oracle", path, f"--input={sorted_file}")
-    refused("there is no such file", *LOAD, "--engine=device", path, "--input=no-such-file")
+    refused("the file does not exist", *LOAD, "--engine=device", path, "--input=no-such-file")
     refused("at least 64", *LOAD, "--engine=device", path, f"--input={sorted_file}", "--memory_mib=8")
     refused("an empty directory", *LOAD, "--engine=device", f"--path={folder}",
             f"--input={sorted_file}")

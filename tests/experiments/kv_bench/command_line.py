@@ -12,7 +12,7 @@ def check_path():
     with tempfile.TemporaryDirectory() as path:
         flags = ("--engine=palimpsest", f"--path={path}", "--memory_mib=16", "--records=1000",
                  "--seconds=0.1", "--warmup=0")
-        refused("lies where the data does", *flags, f"--json={path}/data/result.json")
+        refused("lies in the directory of the data", *flags, f"--json={path}/data/result.json")
         descriptor = os.open(path, os.O_RDONLY)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         refused("in use by another process", *flags)
@@ -25,9 +25,9 @@ if __name__ == "__main__":
     refused("--threads=-3", "--engine=memory", "--threads=-3")
     refused("--mode=erase", "--engine=memory", "--mode=erase")
     refused("--engine=oracle", "--engine=oracle")
-    refused("--theta means nothing", "--engine=memory", "--theta=0.5")
+    refused("--theta has no effect", "--engine=memory", "--theta=0.5")
     refused("only flags", "--engine=memory", "lookup")
-    refused("--seed means nothing", "--engine=memory", "--mode=load", "--seed=5")
+    refused("--seed has no effect", "--engine=memory", "--mode=load", "--seed=5")
     check_path()
     expect_result(lambda result: result["ops"] > 0 and result["threads"] == 2 and result["series"],
                   "--engine=memory", "--records=1000", "--seconds=0.2", "--warmup=0",

@@ -126,7 +126,7 @@ TEST_F(ManifestTest, ADamagedManifestIsAnError) {
        {"", "{", "[]", "{}", R"({"format_version": 1})", R"({"format_version": "one"})",
         R"({"format_version": 99})", R"({"format_version": 1, "engine": 5, "records": "many"})"}) {
     std::ofstream(path_ / "kv_bench.json") << text;
-    EXPECT_THAT(refusal(options()), HasSubstr("cannot be understood")) << text;
+    EXPECT_THAT(refusal(options()), HasSubstr("cannot be parsed")) << text;
   }
 }
 

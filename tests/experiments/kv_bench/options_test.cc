@@ -123,7 +123,7 @@ TEST(Options, FlagsWithoutMeaningAreRefused) {
     return all;
   }();
   for (const auto& [flag, values] : cases) {
-    EXPECT_THAT(refusal(values), HasSubstr("--" + flag + " means nothing"));
+    EXPECT_THAT(refusal(values), HasSubstr("--" + flag + " has no effect"));
   }
   FlagValues values = flags();
   values.mode = "mixed";
@@ -138,7 +138,7 @@ TEST(Options, EnginesRefuseWhatTheyDoNotHave) {
   values.given = {"double_write"};
   EngineTraits peer = traits();
   peer.takes_double_write = false;
-  EXPECT_THAT(refusal(values, peer), HasSubstr("--double_write means nothing for engine own"));
+  EXPECT_THAT(refusal(values, peer), HasSubstr("--double_write has no effect for engine own"));
   EXPECT_EQ(make_options(flags(), peer).double_write, std::nullopt);
 
   values = flags();
@@ -150,7 +150,7 @@ TEST(Options, EnginesRefuseWhatTheyDoNotHave) {
   values.given = {"memory_mib"};
   EngineTraits memory = traits();
   memory.persistent = false;
-  EXPECT_THAT(refusal(values, memory), HasSubstr("--memory_mib means nothing"));
+  EXPECT_THAT(refusal(values, memory), HasSubstr("--memory_mib has no effect"));
 }
 
 TEST(Options, TimesEveryOperationOnlyBeyondMemory) {

@@ -11,11 +11,11 @@ SHORT = ("--engine=memory", "--records=1000", "--seconds=0.2", "--warmup=0", "--
 if __name__ == "__main__":
     refused("--threads=0", "--engine=memory", "--threads=0")
     refused("--engine=oracle", "--engine=oracle")
-    refused("--durability means nothing", "--engine=memory", "--durability=async")
+    refused("--durability has no effect", "--engine=memory", "--durability=async")
     refused("only flags", "--engine=memory", "sync")
-    refused("--checkpoint_ms means nothing", "--engine=palimpsest", "--path=commits",
+    refused("--checkpoint_ms has no effect", "--engine=palimpsest", "--path=commits",
             "--checkpoint_ms=100")
-    refused("lies where the data does", "--engine=palimpsest", "--path=commits",
+    refused("lies in the directory of the data", "--engine=palimpsest", "--path=commits",
             "--json=commits/result.json")
     expect_result(lambda result: result["commits"] > 0 and len(result["series"]) == 4, *SHORT)
     expect_json_alone(1000, *SHORT)

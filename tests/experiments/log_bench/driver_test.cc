@@ -139,7 +139,7 @@ TEST_F(CommitDriverTest, CommitsAreCountedTimedAndFoundAgain) {
   EXPECT_EQ(result.durability_description, "hope");
   EXPECT_EQ(opened_, 2);
   EXPECT_EQ(last_settings_.sessions_max, 3U);
-  EXPECT_THAT(lines_, Contains(HasSubstr("all found after opening again")));
+  EXPECT_THAT(lines_, Contains(HasSubstr("all found after reopening")));
 }
 
 TEST_F(CommitDriverTest, TheDirectoryIsMadeAndRemoved) {
@@ -167,7 +167,7 @@ TEST_F(CommitDriverTest, AnOlderUpdateIsNoticed) {
     const Field field = field_of({.worker = mark.worker, .sequence = mark.sequence - 1});
     std::copy(field.begin(), field.end(), store.values[7].begin() + kFieldOffset);
   };
-  EXPECT_THAT(failure(options()), HasSubstr("which was not that worker's last to it"));
+  EXPECT_THAT(failure(options()), HasSubstr("which was not that worker's last one to it"));
 }
 
 TEST_F(CommitDriverTest, AnUpdateNobodyMadeIsNoticed) {

@@ -86,32 +86,32 @@ TEST(CommitOptions, StepsThatDoNotDivideTheTimeAreRoundedDown) {
 TEST(CommitOptions, FlagsWithoutMeaningAreRefused) {
   CommitFlags values = flags();
   values.given = {"flush_ms"};
-  EXPECT_THAT(refusal(values), HasSubstr("--flush_ms means nothing without --durability=async"));
+  EXPECT_THAT(refusal(values), HasSubstr("--flush_ms has no effect without --durability=async"));
   values.durability = "async";
   EXPECT_EQ(refusal(values), "accepted");
 
   values.given = {"delta"};
   CommitEngineTraits whole = traits();
   whole.takes_delta = false;
-  EXPECT_THAT(refusal(values, whole), HasSubstr("--delta means nothing for engine own"));
+  EXPECT_THAT(refusal(values, whole), HasSubstr("--delta has no effect for engine own"));
   EXPECT_EQ(make_options(flags(), whole).delta, std::nullopt);
 
   values.given = {"log_mib"};
-  EXPECT_THAT(refusal(values, whole), HasSubstr("--log_mib means nothing for engine own"));
+  EXPECT_THAT(refusal(values, whole), HasSubstr("--log_mib has no effect for engine own"));
   EXPECT_EQ(make_options(flags(), traits()).log_bytes_max, std::nullopt);
   whole.bounds_log = true;
   values.log_mib = 100;
   EXPECT_EQ(make_options(values, whole).log_bytes_max, std::uint64_t{100} << 20U);
 
   values.given = {"checkpoint_ms"};
-  EXPECT_THAT(refusal(values, whole), HasSubstr("--checkpoint_ms means nothing for engine own"));
+  EXPECT_THAT(refusal(values, whole), HasSubstr("--checkpoint_ms has no effect for engine own"));
   whole.checkpoints_by_time = true;
   EXPECT_EQ(refusal(values, whole), "accepted");
 
   CommitEngineTraits memory = traits();
   memory.persistent = false;
   values.given = {"durability"};
-  EXPECT_THAT(refusal(values, memory), HasSubstr("--durability means nothing"));
+  EXPECT_THAT(refusal(values, memory), HasSubstr("--durability has no effect"));
   values = CommitFlags();
   EXPECT_EQ(refusal(values, memory), "accepted");
 }

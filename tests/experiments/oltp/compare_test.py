@@ -410,7 +410,7 @@ class Resuming(unittest.TestCase):
 
     def test_a_length_of_runs_that_are_not_made_is_refused(self):
         for words in (("--scenario", "scan"), (), ("--normal",)):
-            self.assertIn("--run_minutes means nothing", self.refusal("--run_minutes=2", *words))
+            self.assertIn("--run_minutes has no effect", self.refusal("--run_minutes=2", *words))
         for words in (("--scenario", "scan", "queue"), ("--quick",)):
             self.assertEqual(compare.parse_arguments(["--run_minutes=2", *words]).run_minutes, 2)
         self.assertEqual(compare.parse_arguments([]).scale, "normal")

@@ -24,7 +24,7 @@ TEST(Crew, StartsTogetherAndEndsTogether) {
     worked.fetch_add(1);
   });
   EXPECT_EQ(prepared.load(), 4);
-  EXPECT_EQ(worked.load(), 0) << "nobody works before go()";
+  EXPECT_EQ(worked.load(), 0) << "no thread works before go()";
   EXPECT_FALSE(crew.wait_for_end(Crew::Clock::now() + 5ms));
   crew.go();
   EXPECT_TRUE(crew.wait_for_end(Crew::Clock::now() + 60s));
@@ -60,7 +60,7 @@ TEST(Crew, TheFirstErrorIsThrownAndEndsTheOthers) {
       }
       while (!of.stopping()) {
       }
-      throw std::runtime_error("and the others, then");
+      throw std::runtime_error("and the remaining threads, then");
     });
     crew.go();
     EXPECT_TRUE(crew.wait_for_end(Crew::Clock::now() + 60s));

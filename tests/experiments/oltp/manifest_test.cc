@@ -83,7 +83,7 @@ TEST_F(OltpManifestTest, ALoadThatDidNotEndIsBegunAnew) {
   std::ofstream(directory_.data() / "half") << "a load";
   const DataPlan plan = directory_.plan(wanted());
   EXPECT_TRUE(plan.load);
-  EXPECT_THAT(plan.reason, HasSubstr("did not end"));
+  EXPECT_THAT(plan.reason, HasSubstr("was interrupted"));
   directory_.start_load(wanted());
   EXPECT_TRUE(std::filesystem::is_empty(directory_.data()));
 }
@@ -111,9 +111,9 @@ TEST_F(OltpManifestTest, ForeignDirectoriesAreRefused) {
   std::ofstream(path_ / "letter.txt") << "dear";
   EXPECT_THAT(refusal(wanted()), HasSubstr("holds no workload"));
   std::ofstream(path_ / "workload.json") << "{\"format_version\": 99}";
-  EXPECT_THAT(refusal(wanted()), HasSubstr("another version or damaged"));
+  EXPECT_THAT(refusal(wanted()), HasSubstr("another version or is damaged"));
   std::ofstream(path_ / "workload.json") << "{";
-  EXPECT_THAT(refusal(wanted()), HasSubstr("another version or damaged"));
+  EXPECT_THAT(refusal(wanted()), HasSubstr("another version or is damaged"));
 }
 
 }  // namespace

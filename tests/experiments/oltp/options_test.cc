@@ -114,7 +114,7 @@ TEST(OltpOptions, NonsenseIsRefusedByName) {
 TEST(OltpOptions, ALongReaderNeedsASnapshot) {
   FlagValues values = flags();
   values.long_reader = true;
-  EXPECT_THAT(refusal(values), HasSubstr("--long_reader: under isolation none"));
+  EXPECT_THAT(refusal(values), HasSubstr("--long_reader: at isolation none"));
   values.isolation = "snapshot";
   EXPECT_EQ(refusal(values), "accepted");
   EXPECT_FALSE(make_options(values, workload(), engine()).reader_turns.has_value());
@@ -126,7 +126,7 @@ TEST(OltpOptions, AReaderThatComesAndGoesHasTimeForATurn) {
   values.seconds = 10;
   values.reader_turns = 4;
   values.given = {"reader_turns"};
-  EXPECT_EQ(refusal(values), "--reader_turns means nothing without --long_reader");
+  EXPECT_EQ(refusal(values), "--reader_turns has no effect without --long_reader");
   values.long_reader = true;
   EXPECT_EQ(make_options(values, workload(), engine()).reader_turns, 4.0);
   for (const double turns : {0.0, -1.0, 5.0, std::numeric_limits<double>::quiet_NaN()}) {
@@ -140,7 +140,7 @@ TEST(OltpOptions, ChecksUnderIsolationNoneAreForOneThread) {
   values.check = true;
   EXPECT_EQ(refusal(values), "accepted");
   values.threads = 2;
-  EXPECT_THAT(refusal(values), HasSubstr("--check: under isolation none"));
+  EXPECT_THAT(refusal(values), HasSubstr("--check: at isolation none"));
   values.isolation = "snapshot";
   EXPECT_EQ(refusal(values), "accepted");
   values.isolation = "none";
@@ -157,7 +157,7 @@ TEST(OltpOptions, ConflictsAreIgnoredByEnginesThatCanAndOneThread) {
   values.write_conflicts = "off";
   values.given = {"write_conflicts"};
   EXPECT_EQ(make_options(values, workload(), careless).write_conflicts, false);
-  EXPECT_EQ(refusal(values), "--write_conflicts means nothing to engine own");
+  EXPECT_EQ(refusal(values), "--write_conflicts has no effect with engine own");
   values.threads = 2;
   EXPECT_THAT(refusal(values, careless), HasSubstr("--write_conflicts=off: for one thread only"));
   values.write_conflicts = "maybe";
@@ -173,12 +173,12 @@ TEST(OltpOptions, VersionsAreLeftOutAtSnapshotByOneThreadWithoutAReader) {
   values.versions = "off";
   values.given = {"versions"};
   EXPECT_EQ(make_options(values, workload(), lean).versions, false);
-  EXPECT_EQ(refusal(values), "--versions means nothing to engine own");
+  EXPECT_EQ(refusal(values), "--versions has no effect with engine own");
   values.long_reader = true;
-  EXPECT_THAT(refusal(values, lean), HasSubstr("one transaction at a time"));
+  EXPECT_THAT(refusal(values, lean), HasSubstr("only one transaction runs at a time"));
   values.long_reader = false;
   values.isolation = "none";
-  EXPECT_EQ(refusal(values, lean), "--versions means nothing without snapshots");
+  EXPECT_EQ(refusal(values, lean), "--versions has no effect without snapshots");
   values.isolation = "";
   values.threads = 2;
   EXPECT_THAT(refusal(values, lean), HasSubstr("--versions=off: for one thread only"));
@@ -204,7 +204,7 @@ TEST(OltpOptions, WorkloadsHaveFlagsOfTheirOwn) {
 TEST(OltpOptions, FlagsOfOtherWorkloadsAreRefused) {
   FlagValues values = flags();
   values.of_workload = {{"keys", "uniform"}};
-  EXPECT_EQ(refusal(values), "--keys means nothing to tpcc");
+  EXPECT_EQ(refusal(values), "--keys has no effect with tpcc");
   values.of_workload = {{"keys", "some"}};
   EXPECT_EQ(refusal(values, engine(), workload_with_flags()),
             "--keys=some: unknown; one of uniform, skewed");
@@ -213,7 +213,7 @@ TEST(OltpOptions, FlagsOfOtherWorkloadsAreRefused) {
   EXPECT_EQ(refusal(values, engine(), workload_with_flags()), "accepted");
   values.seconds = 0;
   EXPECT_EQ(refusal(values, engine(), workload_with_flags()),
-            "--keys means nothing with --seconds=0");
+            "--keys has no effect with --seconds=0");
 }
 
 TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
@@ -228,7 +228,7 @@ TEST(OltpOptions, FlagsWithoutEffectAreRefused) {
     values.given = {flag};
     EXPECT_EQ(refusal(values), "accepted");
     values.seconds = 0;
-    EXPECT_EQ(refusal(values), std::string("--") + flag + " means nothing with --seconds=0");
+    EXPECT_EQ(refusal(values), std::string("--") + flag + " has no effect with --seconds=0");
   }
 }
 
@@ -236,7 +236,7 @@ TEST(OltpOptions, TheLengthOfIntervalsIsThatOfASeries) {
   FlagValues values = flags();
   EXPECT_EQ(refusal(values), "accepted") << "a default says nothing";
   values.given = {"sample_ms"};
-  EXPECT_EQ(refusal(values), "--sample_ms means nothing without --series");
+  EXPECT_EQ(refusal(values), "--sample_ms has no effect without --series");
 }
 
 }  // namespace

@@ -140,9 +140,10 @@ TEST(OltpReport, WhatAReaderLeavesIsSaidIfItCameAndWent) {
   result.measured->reader_share = {.turns = 3, .median = 0.875, .least = 0.5, .most = 1.25};
   EXPECT_EQ(toy_json(result).at("long_reader").at("share"),
             (json{{"turns", 3}, {"median", 0.875}, {"least", 0.5}, {"most", 1.25}}));
-  EXPECT_THAT(summary(toy_options(), two_types(), result),
-              HasSubstr("beside a reader 0.88 of what there is without, median of 3 turns (0.50 to "
-                        "1.25)\n"));
+  EXPECT_THAT(
+      summary(toy_options(), two_types(), result),
+      HasSubstr("beside a reader 0.88 of the throughput without one, median of 3 turns (0.50 to "
+                "1.25)\n"));
 }
 
 TEST(OltpReport, WhatIsNotKnownIsNull) {

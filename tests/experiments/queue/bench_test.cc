@@ -80,7 +80,7 @@ TEST(QueueBench, PutsAndTakesByTurnsWithKeysThatAscend) {
 TEST(QueueBench, JobsAreCounted) {
   EXPECT_EQ(judge(5, 0, 5).violations, 0U);
   EXPECT_THAT(judge(5, 0, 6).first, ElementsAre("5 jobs wait, not 6"));
-  EXPECT_THAT(judge(5, 2, 5).first, ElementsAre("2 jobs are not what was put"));
+  EXPECT_THAT(judge(5, 2, 5).first, ElementsAre("2 jobs differ from those that were put"));
   EXPECT_EQ(judge(5, 2, 6).violations, 2U);
 }
 
@@ -116,7 +116,7 @@ TEST_F(QueueBenchTest, TakesTheOldestAndNothingFromAnEmptyQueue) {
 TEST_F(QueueBenchTest, DamageIsNoticed) {
   (void)run(0);
   disk_->tables.at(0).begin()->second[0] ^= 1;
-  EXPECT_THAT(run(0).check.value().first, ElementsAre("1 jobs are not what was put"));
+  EXPECT_THAT(run(0).check.value().first, ElementsAre("1 jobs differ from those that were put"));
   const auto bench = open();
   const auto terminal = bench->open_terminal(0, 1);
   (void)terminal->choose();

@@ -15,7 +15,7 @@ SIZE = ("--jobs=2000", "--memory_mib=32")
 
 def check_refusals(path):
     refused("--jobs=0", f"--path={path}", "--jobs=0")
-    refused("--long_reader: under isolation none", f"--path={path}", "--long_reader",
+    refused("--long_reader: at isolation none", f"--path={path}", "--long_reader",
             "--isolation=none")
     refused("--versions=off: for one thread only", f"--path={path}", "--versions=off", "--threads=2")
     folder = os.path.dirname(path)
@@ -24,7 +24,7 @@ def check_refusals(path):
     refused("cannot be written: No such file", *short, f"--json={folder}/no/result.json")
     refused("cannot be written: Is a directory", *short, f"--series={folder}")
     refused("the same file as --json", *short, f"--json={same}", f"--series={same}")
-    refused("lies where the data does", *short, f"--series={path}/data/log")
+    refused("lies in the directory of the data", *short, f"--series={path}/data/log")
     expect(os.listdir(folder) == [], "what is refused leaves nothing", run("--path="))
 
 

@@ -17,9 +17,9 @@ SIZE = ("--subscribers=30000", "--memory_mib=64")
 def check_refusals(path):
     refused("--subscribers=0", f"--path={path}", "--subscribers=0")
     refused("--keys=zipf: unknown; one of uniform, nonuniform", f"--path={path}", "--keys=zipf")
-    refused("--keys means nothing with --seconds=0", f"--path={path}", "--seconds=0",
+    refused("--keys has no effect with --seconds=0", f"--path={path}", "--seconds=0",
             "--keys=nonuniform")
-    refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check",
+    refused("--check: at isolation none", f"--path={path}", "--threads=2", "--check",
             "--isolation=none")
     done = run(f"--path={path}", "--warehouses=1")
     expect(done.returncode != 0 and "warehouses" in done.stderr, "that is TPC-C's flag", done)
@@ -31,7 +31,7 @@ def check_first_run(path, folder):
     done = run(f"--path={path}", *SIZE, "--seconds=1.05", "--warmup=0.2", "--check",
                f"--json={result_file}", f"--series={series_file}")
     expect(done.returncode == 0, "a short run works", done)
-    expect("there is nothing yet" in done.stderr and "loading [" in done.stderr, "it loads", done)
+    expect("the directory does not exist yet" in done.stderr and "loading [" in done.stderr, "it loads", done)
     expect("0 violations" in done.stdout and "TATP-like" in done.stdout, "it says what came of it",
            done)
     with open(result_file, encoding="utf-8") as file:

@@ -178,7 +178,7 @@ Key some_key(bool there, Number from) {
 
 constexpr const char* kMissing = " is missing";
 constexpr const char* kStrange = " was never loaded";
-constexpr const char* kOther = " is not what it was, nor may have become";
+constexpr const char* kOther = " has values that no transaction wrote";
 
 std::vector<Damage> damages_of_subscribers() {
   const auto report = [](int condition, const auto& key, const char* what) {
@@ -241,9 +241,9 @@ std::vector<Damage> damages_of_their_rows() {
        changed(facility, [](SpecialFacilityRow& row) { row.is_active ^= 1; })},
       {report(4, without, " has no special facility"),
        replaced(without, {.end_time = 9, .number = number})},
-      {report(4, at_seven, " has a start time that there is not"),
+      {report(4, at_seven, " has a start time that does not exist"),
        replaced(at_seven, {.end_time = 9, .number = number})},
-      {report(4, at_night, " has a start time that there is not"),
+      {report(4, at_night, " has a start time that does not exist"),
        replaced(at_night, {.end_time = 9, .number = number})},
   };
   const auto first = [](auto change) {
@@ -252,11 +252,11 @@ std::vector<Damage> damages_of_their_rows() {
     };
   };
   for (const SmallNumber hour : std::initializer_list<SmallNumber>{0, 25}) {
-    damages.push_back({"has an end time that there is not",
+    damages.push_back({"has an end time that does not exist",
                        first([=](CallForwardingRow& row) { row.end_time = hour; })});
   }
   for (const char* text : {"12345678901234", "12345678901234x"}) {
-    damages.push_back({"has a number that is none",
+    damages.push_back({"has a malformed number",
                        first([=](CallForwardingRow& row) { row.number.assign(text); })});
   }
   damages.push_back({"condition 5: call_forwarding has ", [](test::ModelDatabase& database) {

@@ -14,10 +14,10 @@ def check_refusals(path):
     refused("--engine=oracle", f"--path={path}", "--engine=oracle")
     refused("--isolation=fuzzy: unknown; one of none, read_committed, snapshot, serializable",
             f"--path={path}", "--isolation=fuzzy")
-    refused("--check: under isolation none", f"--path={path}", "--threads=2", "--check",
+    refused("--check: at isolation none", f"--path={path}", "--threads=2", "--check",
             "--isolation=none")
-    refused("--rate means nothing", f"--path={path}", "--seconds=0", "--rate=5")
-    refused("--path: which directory")
+    refused("--rate has no effect", f"--path={path}", "--seconds=0", "--rate=5")
+    refused("--path: name the directory")
     expect(not os.path.exists(path), "what is refused leaves nothing", run("--path="))
 
 
@@ -26,7 +26,7 @@ def check_first_run(path, folder):
     done = run(f"--path={path}", "--warehouses=1", "--memory_mib=64", "--seconds=1.05", "--warmup=0.2",
                "--check", f"--json={result_file}", f"--series={series_file}")
     expect(done.returncode == 0, "a short run works", done)
-    expect("there is nothing yet" in done.stderr and "loading [" in done.stderr, "it loads", done)
+    expect("the directory does not exist yet" in done.stderr and "loading [" in done.stderr, "it loads", done)
     expect("0 violations" in done.stdout and "tpmC" in done.stdout, "it says what came of it", done)
     with open(result_file, encoding="utf-8") as file:
         result = json.load(file)
@@ -64,7 +64,7 @@ def check_reuse(path):
     share = json.loads(done.stdout)["long_reader"]["share"] if done.returncode == 0 else None
     expect(share is not None and share["turns"] >= 1 and share["least"] <= share["median"] <= share["most"]
            and "beside a reader" in done.stderr, "a reader comes and goes, and what it leaves is told", done)
-    refused("--long_reader: under isolation none", f"--path={path}", "--warehouses=1",
+    refused("--long_reader: at isolation none", f"--path={path}", "--warehouses=1",
             "--long_reader", "--isolation=none")
     refused("not tpcc with --warehouses=2", f"--path={path}", "--warehouses=2")
     refused("--seed=7", f"--path={path}", "--warehouses=1", "--seed=7")

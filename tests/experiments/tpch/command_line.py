@@ -52,7 +52,7 @@ def check_files_are_loaded(folder):
 
 def check_refusals(folder):
     path = f"--path={os.path.join(folder, 'refused')}"
-    refused("--path: which directory", GEN)
+    refused("--path: name the directory", GEN)
     refused("--scale_factor=0: must be from", GEN, path, "--scale_factor=0")
     refused("the same one twice", GEN, path, "--scale_factor=0.0102")
     refused("--threads=-1: must be from 0", GEN, path, SMALL, "--threads=-1")
@@ -61,17 +61,17 @@ def check_refusals(folder):
     refused("--tables=: unknown; one of region", GEN, path, SMALL, "--tables=orders,")
     refused("orders is named twice", GEN, path, SMALL, "--tables=orders,orders")
     refused("--print_schema=item: unknown", GEN, "--print_schema=item")
-    refused("--seed means nothing with --print_schema", GEN, "--print_schema=part", "--seed=2")
+    refused("--seed has no effect with --print_schema", GEN, "--print_schema=part", "--seed=2")
     if shutil.disk_usage(folder).free < 10**13:
         refused("MB are needed", GEN, path, "--scale_factor=10000")
-    refused("--path: which directory", LOAD)
+    refused("--path: name the directory", LOAD)
     refused("--mode=serial: unknown; one of none, snapshot, bulk", LOAD, path, "--mode=serial")
-    refused("--single_transaction means nothing with --mode=bulk", LOAD, path, "--single_transaction")
+    refused("--single_transaction has no effect with --mode=bulk", LOAD, path, "--single_transaction")
     refused("--memory_mib=1: must be from 8", LOAD, path, "--memory_mib=1")
     done = run(GEN, path, SMALL, "--tables=orders", "--seed=3")
     expect(done.returncode == 0 and os.listdir(path[7:]) == ["orders.tbl"], "one table", done)
-    refused("orders.tbl is there already", GEN, path, SMALL)
-    refused("begins with an empty directory", LOAD, path)
+    refused("orders.tbl exists already", GEN, path, SMALL)
+    refused("needs an empty directory", LOAD, path)
 
 
 def check_nothing_is_left(folder):

@@ -75,7 +75,7 @@ void expect_all_rows(const Database& database, const Population& population) {
       line.next();
     }
   }
-  EXPECT_FALSE(order.valid() || line.valid()) << "rows that nobody made";
+  EXPECT_FALSE(order.valid() || line.valid()) << "rows that no load made";
 }
 
 using Way = std::tuple<LoadMode, bool, std::uint32_t>;
@@ -122,7 +122,8 @@ TEST(TpchLoadFailure, IsTold) {
   const LoadResult result = load(options);
   EXPECT_THAT(result.error, testing::StartsWith("version_budget_exceeded: "));
   EXPECT_EQ(result.rows, 0U) << "the largest table came first";
-  EXPECT_THAT(summary(options, result), testing::HasSubstr("it failed: version_budget_exceeded"));
+  EXPECT_THAT(summary(options, result),
+              testing::HasSubstr("the load failed: version_budget_exceeded"));
   EXPECT_EQ(to_json(options, result, {})["error"], result.error);
   const Database database = Database::open(directory.path(), {.create_if_missing = false});
   EXPECT_FALSE(database.table("lineitem").cursor().valid());
