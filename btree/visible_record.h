@@ -1,8 +1,9 @@
 // The version of a record in a latched leaf that a read view sees.
 //
-// Latching: the leaf stays latched, shared at least. While a commit status is undecided, the caller
-//           spins with the leaf latched: the committer takes no latch in that window, which lasts a
-//           few of its own instructions.
+// Latching: the leaf stays latched, shared at least. While a commit status is undecided,
+//           seen_record() spins with the leaf latched, but with no chain's latch: the committer
+//           takes no latch in that window, which lasts a few of its own instructions. Optimistic
+//           readers hold no latch, and restart.
 // Thread-safety: any thread.
 #pragma once
 

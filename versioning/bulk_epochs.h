@@ -63,7 +63,8 @@ class BulkEpochs {
   ~BulkEpochs();
 
   /// Visibility of the changes of an epoch that was read from a leaf. `read_view`: null: for the
-  /// newest committed state. undecided: the caller asks again in a moment, with no latch held.
+  /// newest committed state. undecided: the caller asks again in a moment; it may keep
+  /// its page latched (decision 010).
   [[nodiscard]] Visibility at(BulkEpoch epoch, const ReadView* read_view) const noexcept;
   /// State of a bulk that no thread commits or aborts meanwhile; otherwise a hint.
   [[nodiscard]] State state(BulkEpoch epoch) const noexcept;

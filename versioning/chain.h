@@ -27,7 +27,9 @@ struct ReadView {
 
 /// The result of looking at a chain.
 enum class Looked : std::uint8_t {
-  undecided = 1,  ///< the image is void; the caller releases all latches and asks again
+  /// The image is void. The caller asks again with a new one; it may keep its page latched, since a
+  /// committer takes no latch until it has decided (decision 010).
+  undecided = 1,
   found,          ///< the read view sees a change of the chain
   at_its_end,     ///< it sees none: a mark may stand for the state before the oldest (spans.h)
 };

@@ -47,7 +47,7 @@ namespace palimpsest::versioning {
 enum class Visibility : std::uint8_t {
   visible = 1,
   invisible,
-  undecided,  ///< the caller asks again in a moment
+  undecided,  ///< announced, not decided: the caller asks again in a moment (chain.h)
 };
 
 class CommitStatus {
