@@ -30,8 +30,8 @@ enum class Looked : std::uint8_t {
   /// The image is void. The caller asks again with a new one; it may keep its page latched, since a
   /// committer takes no latch until it has decided (decision 010).
   undecided = 1,
-  found,          ///< the read view sees a change of the chain
-  at_its_end,     ///< it sees none: a mark may stand for the state before the oldest (spans.h)
+  found,       ///< the read view sees a change of the chain
+  at_its_end,  ///< it sees none: a mark may stand for the state before the oldest (spans.h)
 };
 
 /// Takes back in `image`, which starts as the record on its page, the changes that the read view

@@ -35,7 +35,7 @@ Statistics Database::statistics() const {
           .snapshots_cancelled = engine.transactions().version_memory().cancelled(),
           .transactions_active = engine.transactions().active(),
           .trees_to_empty = engine.tree_pool().waiting(),
-          .bulks_unsettled = engine.bulk_epochs().count(),
+          .bulks_unretired = engine.bulk_epochs().count(),
           .bulks_held_by_damage = engine.bulk_sweep().held()};
 }
 

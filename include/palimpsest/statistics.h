@@ -32,7 +32,7 @@ struct Statistics {
   /// Bulks, of tables that had rows, that are not retired; at most 16,384. They are running, have
   /// committed since an older snapshot was taken, or were rolled back and are not yet undone
   /// everywhere.
-  std::uint64_t bulks_unsettled = 0;
+  std::uint64_t bulks_unretired = 0;
   /// Those of them that cannot be undone because a page is damaged; each is reported on standard
   /// error once. Dropping the table ends that.
   std::uint64_t bulks_held_by_damage = 0;

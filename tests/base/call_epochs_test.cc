@@ -17,7 +17,7 @@
 namespace palimpsest {
 namespace {
 
-TEST(CallEpochsTest, NobodyInsideHasLeft) {
+TEST(CallEpochsTest, WithoutCallsAllHaveLeft) {
   CallEpochs calls;
   EXPECT_TRUE(calls.have_left(calls.now()));
 }

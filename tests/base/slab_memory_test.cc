@@ -154,7 +154,7 @@ TEST(SlabMemory, WithoutARangeAllComesFromTheHeap) {
   end(memory, object);
 }
 
-TEST(SlabMemory, WhatNobodyHasNeededForSomeTimeGoesBack) {
+TEST(SlabMemory, MemoryUnusedForSomeTimeGoesBack) {
   SlabMemory memory(kRange);
   std::vector<Object> objects;
   const auto fill = [&] {
@@ -208,7 +208,7 @@ TEST(SlabMemory, TheLowestFreeObjectIsTakenFirst) {
 }
 
 // Each thread makes objects, and frees those of other threads, too.
-TEST(SlabMemoryStress, ThreadsGiveBackWhatOthersHaveTaken) {
+TEST(SlabMemoryStress, ThreadsGiveBackObjectsOfOtherThreads) {
   constexpr std::size_t kThreads = 6;
   constexpr std::size_t kTurns = 20'000;
   SlabMemory memory(kRange);

@@ -34,7 +34,7 @@ class TurnLatchTest : public testing::Test {};
 using Latches = testing::Types<TurnLatch, RecursiveTurnLatch>;
 TYPED_TEST_SUITE(TurnLatchTest, Latches);
 
-TYPED_TEST(TurnLatchTest, ShutsOutAllOthers) {
+TYPED_TEST(TurnLatchTest, ShutsOutAllOtherThreads) {
   TypeParam latch;
   std::uint64_t count = 0;  // not atomic: protected by the latch
   bool inside = false;
@@ -55,7 +55,7 @@ TYPED_TEST(TurnLatchTest, ShutsOutAllOthers) {
   EXPECT_EQ(count, kThreads * kTurns);
 }
 
-TYPED_TEST(TurnLatchTest, WhoSleepsIsWoken) {
+TYPED_TEST(TurnLatchTest, ASleepingThreadIsWoken) {
   for (int round = 0; round < 20; ++round) {
     TypeParam latch;
     std::atomic<bool> held{false};

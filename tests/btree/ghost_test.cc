@@ -273,7 +273,7 @@ TEST_F(GhostTree, KeepsItsLargeValueUntilItGoes) {
 }
 
 // A cursor that copies a few records at a time must not take a leaf of ghosts for the end.
-TEST_F(GhostTree, ScansPassOverGraveyards) {
+TEST_F(GhostTree, ScansSkipRunsOfGhosts) {
   constexpr std::uint64_t kRecords = 2000;
   for (std::uint64_t i = 0; i < kRecords; ++i) {
     ASSERT_TRUE(tree().insert(big_endian(i), "value"));

@@ -197,7 +197,7 @@ TEST_F(KeptValues, NeighboursAreWrittenTogether) {
   }
 }
 
-TEST_F(KeptValues, WhoFindsNoRoomWritesAll) {
+TEST_F(KeptValues, AWriterWithoutRoomWritesAll) {
   std::vector<LargeValueDescriptor> values;
   values.reserve(64);
   for (std::uint64_t i = 0; i <= kWaitingMax; ++i) {
@@ -249,7 +249,7 @@ TEST_F(KeptValues, WhatCannotBeWrittenWaitsOn) {
 
 #ifdef PALIMPSEST_SYNC_POINTS
 // Another value may get its pages as soon as they are free.
-TEST_F(KeptValues, WhoFreesWaitsForTheWrite) {
+TEST_F(KeptValues, FreeingWaitsForTheWrite) {
   const LargeValueDescriptor value = db_->store.write_for_commit(pattern(1, 1500));
   const std::uint64_t allocated = db_->allocated();
   SyncBarrier writing("btree.unwritten.writing");

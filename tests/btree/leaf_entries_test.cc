@@ -130,7 +130,7 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
 
 // A mark outlives its entry, and even the table: without an entry it names no writer, and the next
 // writer claims the record.
-TEST_F(LeafEntriesTest, MarkOfNobodyDoesNoHarm) {
+TEST_F(LeafEntriesTest, AMarkWithoutAnEntryDoesNoHarm) {
   ASSERT_TRUE(tree().insert("key", "value"));
   ASSERT_TRUE(tree().insert("other", "value"));
   Writer one(memory(), WriterId{1});
@@ -185,7 +185,7 @@ TEST_F(LeafEntriesTest, EntriesGoWithTheirWriterWhereThePageIsAtHand) {
 
 // Entries on a page that another thread has changed since stay for that thread: the ending writer
 // does not latch the page again.
-TEST_F(LeafEntriesTest, EntriesStayWhereSomebodyElseHasChangedThePage) {
+TEST_F(LeafEntriesTest, EntriesStayWhereAnotherWriterChangedThePage) {
   ASSERT_TRUE(tree().insert("key", "value"));
   ASSERT_TRUE(tree().insert("other", "value"));
   Writer one(memory(), WriterId{1});
@@ -248,7 +248,7 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
 }
 
 // If none of the ghosts tried can be purged, all stay; if one can, the whole leaf is purged.
-TEST_F(LeafEntriesTest, WhoPurgesOftenTriesSomeFurtherAndFurtherFromTheKey) {
+TEST_F(LeafEntriesTest, FrequentPurgesTryPlacesFurtherAndFurtherFromTheKey) {
   const auto key_of = [](int number) { return fmt::format("key{:02}", number); };
   Writer one(memory(), WriterId{1});
   const auto bury = [&](int from, int to, bool claims) {

@@ -139,7 +139,7 @@ TEST_F(RedoRefuses, NodesThatAreNoNeighbours) {
               HasSubstr("the page is on level 0, the record on level 1"));
 }
 
-TEST_F(RedoRefuses, ParentsOfOthers) {
+TEST_F(RedoRefuses, ParentsOfOtherPages) {
   const PageMemory right(4096);
   right.leaf().init(kRight, kTree, "c", "m");
   SplitPlan plan;

@@ -107,7 +107,7 @@ TEST_F(BlockCacheTest, WhatIsKeptIsFound) {
   EXPECT_EQ(free_.count(), kFrames - 2);
 }
 
-TEST_F(BlockCacheTest, WhoKnowsThePageNotToBeHisGoesOn) {
+TEST_F(BlockCacheTest, AStaleBlockOfThePageIsPassedOver) {
   ASSERT_TRUE(keep(7, 1));
   ASSERT_TRUE(keep(7, 2));  // used again: the first is stale
   int asked = 0;
@@ -179,7 +179,7 @@ TEST_F(BlockCacheTest, AFrameInUseIsNotEvicted) {
   EXPECT_EQ(find(7), 0U);
 }
 
-TEST_F(BlockCacheTest, WhoReadsWhileAFrameChangesHandsReadsNothing) {
+TEST_F(BlockCacheTest, AReadWhileAFrameIsReusedReadsNothing) {
   ASSERT_TRUE(keep(7));
   const bool is_there = cache_.read(PageId{7}, [&](const std::byte*) {
     if (!kOptimisticTakesShared) {  // otherwise the reader holds it

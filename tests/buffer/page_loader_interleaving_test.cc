@@ -205,7 +205,7 @@ TEST_F(PageLoaderInterleaving, FailedReadLeavesNothingBehind) {
 }
 
 // A thread that waits for a load that fails retries by itself, and gets the error too.
-TEST_F(PageLoaderInterleaving, FailedReadIsToldToThoseWhoWait) {
+TEST_F(PageLoaderInterleaving, AFailedReadIsReportedToAllWaitingThreads) {
   evict(kRecord);
   disk_.inject(
       {.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .for_good = true});

@@ -22,7 +22,7 @@ class PageReservationTest : public palimpsest::test::InterleavingTest {
 
 // More threads than frames want to reserve one and keep it. While the reservations that were
 // granted last, everything can still be read; when they are released, the waiting threads go on.
-TEST_F(PageReservationTest, AllTogetherLeaveFramesForOthers) {
+TEST_F(PageReservationTest, AllTogetherLeaveFramesForOtherUses) {
   std::atomic<std::uint32_t> kept = 0;
   std::atomic<std::uint32_t> kept_most = 0;
   std::atomic<bool> all_read = false;

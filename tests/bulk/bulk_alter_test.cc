@@ -134,7 +134,7 @@ TEST_F(BulkAlterTest, WhatIsNotCommittedGivesItsTreesBack) {
 
 // The trees of a table altered twice, and of a refused alteration, if the bulk commits
 // nevertheless.
-TEST_F(BulkAlterTest, TreesThatNobodyHasSeenGoBackWithTheCommit) {
+TEST_F(BulkAlterTest, TreesThatNoSnapshotSawGoBackWithTheCommit) {
   const auto by = database_->begin(Durability::synchronous, Isolation::read_committed);
   Bulk bulk(database_->transactions(), tables(), *by);
   const auto fails = [](const RowView&, std::span<Value> values) { values[1] = "none"; };

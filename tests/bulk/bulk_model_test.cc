@@ -243,7 +243,7 @@ class BulkModel : public BulkRows, public ::testing::WithParamInterface<bool> {
   std::uint64_t spaced_ = 0;
 };
 
-TEST_P(BulkModel, EverybodySeesWhatHeShould) {
+TEST_P(BulkModel, EverySnapshotSeesWhatItShould) {
   for (palimpsest::test::Rounds rounds(4000, 2); rounds.next() && !HasFailure();) {
     step();
   }

@@ -122,7 +122,7 @@ TEST_F(BulkRowsTest, WritersGoOnAtItsCommitAndOlderSnapshotsStaySo) {
 
 // A transaction makes a version late and then changes nothing: a reader that began before the bulk
 // committed must not take the leaf for stable.
-TEST_F(BulkRowsTest, AVersionMadeLateIsMindedByWhoDoesNotSeeTheBulk) {
+TEST_F(BulkRowsTest, ALateVersionServesSnapshotsThatDoNotSeeTheBulk) {
   make_plain();
   fill(10);
   const auto before = begin();
@@ -188,7 +188,7 @@ TEST_F(BulkRowsTest, FirstUpdaterWins) {
   older->commit();
 }
 
-TEST_F(BulkRowsTest, ABulkThatDoesNotSeeWhatOthersHaveCommittedIsInConflict) {
+TEST_F(BulkRowsTest, ABulkThatDoesNotSeeACommittedChangeConflicts) {
   fill(3);
   InBulk bulk(*database_);
   const auto other = begin();

@@ -123,7 +123,7 @@ class BulkSweepTest : public BulkRows {
   std::vector<std::string> told_;
 };
 
-TEST_F(BulkSweepTest, ADamagedPageHoldsUpNeitherOthersNorItsTable) {
+TEST_F(BulkSweepTest, ADamagedPageBlocksNeitherOtherTablesNorItsOwn) {
   damage_a_table();
   sweep();
   const Leaves left = leaves();
@@ -193,7 +193,7 @@ TEST_F(BulkSweepTest, ATableThatWasDroppedBeforeACrashHoldsNothing) {
   EXPECT_TRUE(told_.empty());
 }
 
-TEST_F(BulkSweepTest, ATableThatHoldsManyRefusesMoreAndOthersDoNot) {
+TEST_F(BulkSweepTest, ATableThatHoldsManyRefusesMoreAndOtherTablesDoNot) {
   damage_a_table();
   const auto roll_back_one = [&] {
     InBulk bulk(*database_, Isolation::read_committed);

@@ -234,7 +234,7 @@ TEST_F(BulkTest, ChangesItsOwnRowsAndWhatIsRefusedLeavesNoTrace) {
   EXPECT_TRUE(sound(*database_));
 }
 
-TEST_F(BulkTest, RefusesTablesOfOthers) {
+TEST_F(BulkTest, RefusesTablesOfOtherDatabases) {
   const TablePtr people = make("people");
   const TablePtr others = make("others");
   InBulk bulk(*database_);
@@ -270,7 +270,7 @@ TEST_F(BulkTest, ASnapshotThatDoesNotSeeThatATableWasEmptiedIsInConflict) {
 }
 
 // A transaction that has tried to change a definition in vain still sees its snapshot's state.
-TEST_F(BulkTest, ADefinerSeesWhatOthersHaveFilledAsItsSnapshotDoes) {
+TEST_F(BulkTest, ADefinerSeesFilledTablesAsItsSnapshotDoes) {
   const TablePtr people = make("people");
   const auto reader = begin();
   InBulk bulk(*database_);

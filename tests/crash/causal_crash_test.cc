@@ -103,7 +103,7 @@ TEST_F(CausalCrash, AnEarlierChangeOnTheWrittenPageIsUndone) {
 
 // The first transaction's commit record need not be durable when commit() returns; the second one
 // overwrites its change. Wherever the power fails, the second one survives only with the first.
-TEST_F(CausalCrash, WhoOverwritesACommitIsNotDurableBeforeIt) {
+TEST_F(CausalCrash, AnOverwriteIsNotDurableBeforeTheCommitItOverwrites) {
   std::vector<SimDisk> moments;
   std::mutex mutex;
   disk_.set_hook([&](const SimOperation&) {

@@ -299,7 +299,7 @@ TEST_P(EngineFaultTest, InRecovery) {
 }
 
 // All changes stay in memory: only checkpoints need the disk to free space in the log.
-TEST(EngineFaultLogTest, NobodyWaitsForCheckpointsThatCannotWrite) {
+TEST(EngineFaultLogTest, NoWriterWaitsForCheckpointsThatCannotWrite) {
   for (const int error : {EIO, ENOSPC}) {
     SimDisk disk;
     EngineOptions options = options_of(kWorkloads[2]);

@@ -249,7 +249,7 @@ TEST_F(Backups, TheOpeningsOfACopyAreNumberedOn) {
             database_->file().header().open_count);
 }
 
-TEST_F(Backups, OneThatIsTooSlowFailsAndNotWhoWrites) {
+TEST_F(Backups, OneThatIsTooSlowFailsAndWritersDoNot) {
   commit(60);
   bool done = false;
   const auto code = error_of([&] {
@@ -269,7 +269,7 @@ TEST_F(Backups, OneThatIsTooSlowFailsAndNotWhoWrites) {
 }
 
 // A log of so few segments is full before the pin holds back half of it.
-TEST_F(Backups, WhoWaitsForAShortLogIsNotKept) {
+TEST_F(Backups, AWriterThatWaitsForAShortLogIsNotBlocked) {
   database_.reset();
   disk_ = SimDisk();
   device_ = disk_.device();
@@ -409,7 +409,7 @@ TEST_F(Backups, AnErrorOfAnyOperationLeavesNothing) {
   commit(5);
 }
 
-TEST_F(Backups, WhoIsToldMayGiveItUp) {
+TEST_F(Backups, TheProgressFunctionMayCancelIt) {
   commit(40);
   const BackupOptions options{
       .progress = [](const BackupProgress&) { throw std::runtime_error("enough"); }};

@@ -364,7 +364,7 @@ TEST_F(Folding, RowsThatComeAndGoLeaveNothing) {
 }
 
 // Versions that a writing transaction needs for conflicts or validation are not folded.
-TEST_F(Folding, WhoMayWriteStillMeetsConflicts) {
+TEST_F(Folding, AWriterStillMeetsConflicts) {
   insert(0, 10);
   const auto reader = begin_reader();
   const auto writer = begin();
@@ -382,7 +382,7 @@ TEST_F(Folding, WhoMayWriteStillMeetsConflicts) {
 }
 
 // A writer that leaves no versions must not reuse a record whose mark says that it is needed.
-TEST_F(Folding, WithoutVersionsABuriedRowIsNotMadeAgain) {
+TEST_F(Folding, WithoutVersionsARemovedRowIsNotMadeAgain) {
   insert(0, 10, "before");
   const auto old = begin_reader();
   erase(3, 4);

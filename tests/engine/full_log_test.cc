@@ -142,7 +142,7 @@ TEST_F(FullLog, LosersAreUndone) {
 
 // On a loaded machine a thread may not run for several cycles after it is woken; it does not block
 // itself.
-TEST_F(FullLog, WhoHasBeenGivenSpaceIsNotCancelledBeforeHeRuns) {
+TEST_F(FullLog, ATransactionWithNewSpaceIsNotCancelledBeforeItRuns) {
   std::atomic<bool> woken = false;
   std::atomic<bool> may_go_on = false;
   const SyncHook hook("wal.space.woken", [&] {
@@ -268,7 +268,7 @@ class FullDisk : public FullLog {
   std::uint64_t files_ = 0;
 };
 
-TEST_F(FullDisk, WhoNeedsMoreLogThanThereIsIsTold) {
+TEST_F(FullDisk, ATransactionThatNeedsMoreLogThanThereIsGetsNoSpace) {
   const auto large = database_->begin();
   std::string message;
   EXPECT_EQ(told(*large, &message), ErrorCode::no_space) << message;
@@ -303,7 +303,7 @@ TEST_F(FullDisk, OnceThereIsRoomAnotherAttemptMayHelp) {
 }
 
 // A transaction that is cancelled only because it blocks others may be retried: by itself it fits.
-TEST_F(FullDisk, WhoIsOnlyInTheWayMayTryAgain) {
+TEST_F(FullDisk, ATransactionThatOnlyBlocksTheLogMayTryAgain) {
   const auto old = database_->begin();
   update(*old, 0, 1);
   update_one_by_one(5000);
@@ -312,7 +312,7 @@ TEST_F(FullDisk, WhoIsOnlyInTheWayMayTryAgain) {
 }
 
 // Other transactions wait while it is idle; a retry would fail in the same way.
-TEST_F(FullDisk, WhoHasFilledMuchOfItAndIsInTheWayIsTold) {
+TEST_F(FullDisk, ATransactionThatFilledMuchOfItGetsNoSpace) {
   const auto large = database_->begin();
   for (int i = 0; i < kLargeChanges; ++i) {
     update(*large, 1100 + i, i);

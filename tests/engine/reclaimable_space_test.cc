@@ -42,9 +42,9 @@ constexpr std::size_t kSmallBytes = 800;
 constexpr int kTooMany = 100'000;
 constexpr std::size_t kPageBytes = 4096;
 
-class DeadSpaceTest : public ::testing::Test {
+class ReclaimableSpaceTest : public ::testing::Test {
  protected:
-  DeadSpaceTest() : log_device_(log_disk_.device()) {
+  ReclaimableSpaceTest() : log_device_(log_disk_.device()) {
     open();
     make("large");
     make("small");
@@ -187,13 +187,14 @@ class DeadSpaceTest : public ::testing::Test {
   std::unique_ptr<Engine> database_;
 };
 
-class DeadSpaceAtLevels : public DeadSpaceTest, public ::testing::WithParamInterface<Isolation> {};
-INSTANTIATE_TEST_SUITE_P(, DeadSpaceAtLevels,
+class ReclaimableSpaceAtLevels : public ReclaimableSpaceTest,
+                                 public ::testing::WithParamInterface<Isolation> {};
+INSTANTIATE_TEST_SUITE_P(, ReclaimableSpaceAtLevels,
                          ::testing::Values(Isolation::none, Isolation::read_committed,
                                            Isolation::snapshot));
 
 // All rows are erased, and as many inserted again, any number of times.
-TEST_P(DeadSpaceAtLevels, OfErasedLargeRowsIsUsedAgain) {
+TEST_P(ReclaimableSpaceAtLevels, OfErasedLargeRowsIsUsedAgain) {
   const int rows = fill(GetParam());
   ASSERT_GT(rows, 10);
   for (int turn = 0; turn < 5; ++turn) {
@@ -207,7 +208,7 @@ TEST_P(DeadSpaceAtLevels, OfErasedLargeRowsIsUsedAgain) {
 }
 
 // After opening, no cache in memory knows where ghosts lie.
-TEST_P(DeadSpaceAtLevels, IsFoundAfterOpening) {
+TEST_P(ReclaimableSpaceAtLevels, IsFoundAfterOpening) {
   const int rows = fill(GetParam());
   for (int id = 0; id < rows; ++id) {
     erase(id, GetParam());
@@ -219,7 +220,7 @@ TEST_P(DeadSpaceAtLevels, IsFoundAfterOpening) {
   }
 }
 
-TEST_F(DeadSpaceTest, OfLargeRowsIsForSmallOnesOfAnotherTable) {
+TEST_F(ReclaimableSpaceTest, OfLargeRowsIsForSmallOnesOfAnotherTable) {
   const int rows = fill();
   static_cast<void>(fill(Isolation::snapshot, kSmallBytes, "small"));  // the rest of the space, too
   erase_all(rows);
@@ -233,7 +234,7 @@ TEST_F(DeadSpaceTest, OfLargeRowsIsForSmallOnesOfAnotherTable) {
   }
 }
 
-TEST_F(DeadSpaceTest, OfSmallRowsIsForLargeOnes) {
+TEST_F(ReclaimableSpaceTest, OfSmallRowsIsForLargeOnes) {
   const int rows = fill(Isolation::snapshot, kSmallBytes, "small");
   for (int id = 0; id < rows; ++id) {
     erase(id, Isolation::snapshot, "small");
@@ -246,7 +247,7 @@ TEST_F(DeadSpaceTest, OfSmallRowsIsForLargeOnes) {
 }
 
 // The space is not dead before the reader ends.
-TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMore) {
+TEST_F(ReclaimableSpaceTest, IsReusedOnceNoSnapshotSeesIt) {
   const int rows = fill();
   const auto reader = begin();
   erase_all(rows);
@@ -256,7 +257,7 @@ TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMore) {
 }
 
 // A transaction that has computed the horizon before, for another change, computes it again.
-TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMoreForWhoHasLookedBefore) {
+TEST_F(ReclaimableSpaceTest, IsReusedOnceNoSnapshotSeesItByATransactionThatLookedBefore) {
   for (int id = 0; id < 10; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
   }
@@ -279,7 +280,7 @@ TEST_F(DeadSpaceTest, IsThatWhenNobodySeesItAnyMoreForWhoHasLookedBefore) {
 
 // The search skips an unreadable table, which is an error only for its readers, and finds dead
 // space in the others.
-TEST_F(DeadSpaceTest, OfOthersIsFoundBesideADamagedPage) {
+TEST_F(ReclaimableSpaceTest, OfOtherTablesIsFoundBesideADamagedPage) {
   make("a before");
   for (int id = 0; id < 100; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "a before"));
@@ -293,7 +294,7 @@ TEST_F(DeadSpaceTest, OfOthersIsFoundBesideADamagedPage) {
   }
 }
 
-TEST_F(DeadSpaceTest, IsNotThereWhereNothingCanBeRead) {
+TEST_F(ReclaimableSpaceTest, IsNotThereWhereNothingCanBeRead) {
   for (int id = 0; id < 2000; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
   }
@@ -309,7 +310,7 @@ TEST_F(DeadSpaceTest, IsNotThereWhereNothingCanBeRead) {
 }
 
 // Only its leaves list what bulks have deleted and replaced; after opening nothing else does.
-TEST_F(DeadSpaceTest, IsWhatBulksHaveErased) {
+TEST_F(ReclaimableSpaceTest, IsWhatBulksHaveErased) {
   for (const bool is_opened : {false, true}) {
     const int rows = fill();
     change(
@@ -332,7 +333,7 @@ TEST_F(DeadSpaceTest, IsWhatBulksHaveErased) {
   }
 }
 
-TEST_F(DeadSpaceTest, IsWhatBulksHaveReplaced) {
+TEST_F(ReclaimableSpaceTest, IsWhatBulksHaveReplaced) {
   for (const bool is_opened : {false, true}) {
     const int rows = fill();
     change([&](Bulk& bulk) {
@@ -353,7 +354,7 @@ TEST_F(DeadSpaceTest, IsWhatBulksHaveReplaced) {
 }
 
 // Rows that a bulk deleted are not dead before it has committed, nor for older snapshots.
-TEST_F(DeadSpaceTest, IsNotWhatABulkMayBringBack) {
+TEST_F(ReclaimableSpaceTest, IsNotWhatABulkMayBringBack) {
   const int rows = fill();
   const auto reader = begin();
   {
@@ -378,7 +379,7 @@ TEST_F(DeadSpaceTest, IsNotWhatABulkMayBringBack) {
 }
 
 // Leaves that a bulk appends, and roots, take pages, too.
-TEST_F(DeadSpaceTest, IsForRowsThatABulkAppends) {
+TEST_F(ReclaimableSpaceTest, IsForRowsThatABulkAppends) {
   fill_and_forget();
   const std::string text(kSmallBytes, 'b');
   change([&](Bulk& bulk) {
@@ -388,7 +389,7 @@ TEST_F(DeadSpaceTest, IsForRowsThatABulkAppends) {
   });
 }
 
-TEST_F(DeadSpaceTest, IsForIndexes) {
+TEST_F(ReclaimableSpaceTest, IsForIndexes) {
   for (int id = 0; id < 2000; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, 200, "small"));
   }
@@ -399,7 +400,7 @@ TEST_F(DeadSpaceTest, IsForIndexes) {
   by->commit();
 }
 
-TEST_F(DeadSpaceTest, IsForTables) {
+TEST_F(ReclaimableSpaceTest, IsForTables) {
   fill_and_forget();
   for (int number = 0; number < 20; ++number) {
     make(fmt::format("table {}", number));
@@ -409,7 +410,7 @@ TEST_F(DeadSpaceTest, IsForTables) {
 #ifdef PALIMPSEST_SYNC_POINTS
 // A transaction that searches for dead space, or waits for another's search, holds back the log;
 // when the log is needed, both are cancelled.
-TEST_F(DeadSpaceTest, IsNotLookedForByWhoIsToEnd) {
+TEST_F(ReclaimableSpaceTest, IsNotLookedForByATransactionThatIsToEnd) {
   for (int id = 0; id < 3000; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, kSmallBytes, "small"));
   }
@@ -450,7 +451,7 @@ TEST_F(DeadSpaceTest, IsNotLookedForByWhoIsToEnd) {
 #endif
 
 // Commits free replaced values, but need not be durable yet.
-TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
+TEST_F(ReclaimableSpaceTest, OfReplacedValuesIsWaitedFor) {
   const int rows = fill();
   for (int id = 0; id < rows; ++id) {
     ASSERT_TRUE(put(id, Isolation::snapshot, 10));
@@ -461,7 +462,7 @@ TEST_F(DeadSpaceTest, OfReplacedValuesIsWaitedFor) {
 }
 
 // A search ends when there is enough space: one row does not make it visit all leaves.
-TEST_F(DeadSpaceTest, IsTakenAsItIsNeeded) {
+TEST_F(ReclaimableSpaceTest, IsTakenAsItIsNeeded) {
   constexpr int kRows = 20;
   const auto id_of = [](int row) { return 100 * row + 50; };
   for (int row = 0; row < kRows; ++row) {
@@ -490,7 +491,7 @@ TEST_F(DeadSpaceTest, IsTakenAsItIsNeeded) {
 }
 
 // After a long search in vain there is a pause, unless a transaction removes something first.
-TEST_F(DeadSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
+TEST_F(ReclaimableSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
   database_.reset();
   disk_ = SimDisk({.capacity_bytes = 6 * kDiskBytes, .reorder_completions = false});
   log_disk_ = SimDisk();
@@ -518,7 +519,7 @@ TEST_F(DeadSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
 }
 
 // The tree of a table that was dropped is emptied in the background, a few records at a time.
-TEST_F(DeadSpaceTest, OfADroppedTableIsWaitedFor) {
+TEST_F(ReclaimableSpaceTest, OfADroppedTableIsWaitedFor) {
   const int rows = fill(Isolation::snapshot, kSmallBytes, "small");
   const auto by = begin(Isolation::read_committed);
   ASSERT_TRUE(database_->tables().drop_table(*by, "small"));
@@ -531,7 +532,7 @@ TEST_F(DeadSpaceTest, OfADroppedTableIsWaitedFor) {
   database_->tree_pool().stop();
 }
 
-TEST_F(DeadSpaceTest, OfLargeRowsDoesNotGrow) {
+TEST_F(ReclaimableSpaceTest, OfLargeRowsDoesNotGrow) {
   durability_ = Durability::synchronous;  // pages are freed when that is durable
   for (int between = 0; between < kTooMany; between += 500) {  // each in another leaf
     ASSERT_TRUE(put(between, Isolation::snapshot, kSmallBytes));
@@ -541,14 +542,14 @@ TEST_F(DeadSpaceTest, OfLargeRowsDoesNotGrow) {
 
 // Without versions no hint names the leaf; but the next removal from a leaf purges its older
 // ghosts.
-TEST_F(DeadSpaceTest, OfLargeRowsOfOneLeafDoesNotGrow) {
+TEST_F(ReclaimableSpaceTest, OfLargeRowsOfOneLeafDoesNotGrow) {
   durability_ = Durability::synchronous;
   expect_no_growth(Isolation::none);
 }
 
 // Some writes are refused because the other threads have not erased enough yet; no thread waits
 // forever, and no page is lost or allocated twice.
-TEST_F(DeadSpaceTest, IsSharedByThreads) {
+TEST_F(ReclaimableSpaceTest, IsSharedByThreads) {
   static_cast<void>(fill());
   std::atomic<int> done{0};
   run_threads(4, [&](std::size_t number) {

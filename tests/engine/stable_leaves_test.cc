@@ -26,9 +26,9 @@ std::string key_of(int number) {
   return fmt::format("key{:06}", number);
 }
 
-class SettledLeaves : public ::testing::Test {
+class StableLeaves : public ::testing::Test {
  protected:
-  SettledLeaves() : device_(disk_.device()) {
+  StableLeaves() : device_(disk_.device()) {
     EngineOptions options = small_options();
     // large enough that no transaction becomes too old
     options.log_bytes_max = 64 * wal::kSegmentBytesMin;
@@ -78,7 +78,7 @@ class SettledLeaves : public ::testing::Test {
   int others_ = 0;
 };
 
-TEST_F(SettledLeaves, AreReadAsTheyLieByWhoIsNew) {
+TEST_F(StableLeaves, AreReadAsTheyLieByNewSnapshots) {
   const auto writer = begin();
   change(writer, 0, "after");
   ASSERT_FALSE(writer->remove(*tree_, key_of(1)).conflict);
@@ -97,7 +97,7 @@ TEST_F(SettledLeaves, AreReadAsTheyLieByWhoIsNew) {
   EXPECT_EQ(read_newly(0), "after");
 }
 
-TEST_F(SettledLeaves, AreNotWhileSomebodyChangesThem) {
+TEST_F(StableLeaves, AreNotWhileATransactionChangesThem) {
   for (const Isolation isolation : {Isolation::snapshot, Isolation::read_committed}) {
     const auto writer = begin(isolation);
     const std::string value = fmt::format("after {}", name_of(isolation));
@@ -118,7 +118,7 @@ TEST_F(SettledLeaves, AreNotWhileSomebodyChangesThem) {
 }
 
 // A writer has begun long ago, and ends after later ones have.
-TEST_F(SettledLeaves, AreNotBecauseOthersHaveEnded) {
+TEST_F(StableLeaves, AreNotBecauseOtherTransactionsHaveEnded) {
   const auto writer = begin();
   change(writer, 0, "after");
   others_commit();
@@ -136,7 +136,7 @@ TEST_F(SettledLeaves, AreNotBecauseOthersHaveEnded) {
 }
 
 // The commit's timestamp is not drawn yet: snapshots taken now do not see it.
-TEST_F(SettledLeaves, AreNotWhenACommitHasBegun) {
+TEST_F(StableLeaves, AreNotWhenACommitHasBegun) {
   const auto writer = begin();
   change(writer, 0, "after");
   txn::TransactionPtr during;
@@ -156,7 +156,7 @@ TEST_F(SettledLeaves, AreNotWhenACommitHasBegun) {
   EXPECT_EQ(read_newly(0), "after");
 }
 
-TEST_F(SettledLeaves, AreNotBetweenTheStepsOfARollback) {
+TEST_F(StableLeaves, AreNotBetweenTheStepsOfARollback) {
   const auto writer = begin();
   change(writer, 0, "after");
   change(writer, 0, "after that");
@@ -177,7 +177,7 @@ TEST_F(SettledLeaves, AreNotBetweenTheStepsOfARollback) {
 }
 
 // An undone statement leaves nothing, but its transaction goes on.
-TEST_F(SettledLeaves, AreNotWhenAStatementWasUndone) {
+TEST_F(StableLeaves, AreNotWhenAStatementWasUndone) {
   struct Undone {
     [[nodiscard]] static bool is_done() { return false; }
   };
@@ -198,7 +198,7 @@ TEST_F(SettledLeaves, AreNotWhenAStatementWasUndone) {
 }
 
 // The page leaves memory with uncommitted changes, and its records move to other leaves.
-TEST_F(SettledLeaves, AreNotWhereverTheChangesGo) {
+TEST_F(StableLeaves, AreNotWhereverTheChangesGo) {
   const auto writer = begin();
   for (int i = 0; i < kRecords - 1; i += 10) {
     change(writer, i, "after");

@@ -99,7 +99,7 @@ TEST(ThreadLimit, ASortSaysSoOnceItNeedsThem) {
 
 // A sort that continues saved runs starts its threads in the constructor: if the second one fails,
 // no destructor ends the first.
-TEST(ThreadLimit, AThreadThatCannotBeStartedEndsTheOthers) {
+TEST(ThreadLimit, AThreadThatCannotBeStartedEndsTheRunningOnes) {
   SimDisk disk;
   const auto device = disk.device();
   SortOptions options{.memory_bytes = std::size_t{1} << 20U, .threads = 2, .kept_name = "kept"};

@@ -244,7 +244,7 @@ class Comparisons(Sandbox):
                                   "3, 3", "ranges overlap"]])
         self.assertIn("only in one of them: threads=4", text)
 
-    def test_measures_that_nobody_has(self):
+    def test_measures_that_no_engine_has(self):
         before = self.write_set("before", {"all": [100]})
         text = tables.comparison(before, before, ["log_bytes_per_commit"])
         self.assertIn("| all: log bytes a commit |", text)

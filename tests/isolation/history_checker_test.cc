@@ -40,7 +40,7 @@ TEST(ListHistory, OneAfterTheOtherIsFine) {
               IsEmpty());
 }
 
-TEST(ListHistory, WhatNobodyHasWritten) {
+TEST(ListHistory, AValueThatWasNeverWritten) {
   EXPECT_THAT(found_in(concurrent({{kOk, R"([["r",1,[7]]])"}})), ElementsAre(Anomaly::unwritten));
 }
 
@@ -78,7 +78,7 @@ TEST(ListHistory, LostAndStale) {
               IsEmpty());
 }
 
-TEST(ListHistory, UnknownFateMayTurnOutEitherWay) {
+TEST(ListHistory, UnknownOutcomesMayTurnOutEitherWay) {
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,1]])"},
                                {kOk, R"([["r",1,[1]],["r",2,[1]]])"}})),
               IsEmpty());
@@ -339,7 +339,7 @@ TEST_F(Mutated, ElementDropped) {
   });
 }
 
-TEST_F(Mutated, ElementOfNobody) {
+TEST_F(Mutated, ElementThatWasNeverWritten) {
   plant([&](std::vector<std::int64_t>& list) {
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(random_.below(list.size() + 1)),
                 999'999);

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, LevelsTest, ::testing::ValuesIn(all_settings())
 
 // Mixed levels
 
-TEST_P(LevelsTest, EverybodySeesChangesOfNoneAtOnce) {
+TEST_P(LevelsTest, ChangesAtNoneAreVisibleAtOnce) {
   auto [reader, conflicting_writer] = begin_two();
   EXPECT_EQ(reader.value(x()), x_before());
   Actor writer = begin(Isolation::none);
@@ -139,7 +139,7 @@ TEST_P(LevelsTest, ChangesOfNoneOverVersionsAreSeenAtOnceToo) {
 
 // Calls without a transaction
 
-TEST_P(LevelsTest, CallsOfNobodySeeWhatIsCommitted) {
+TEST_P(LevelsTest, CallsWithoutATransactionSeeCommittedRows) {
   Actor writer = begin();
   ASSERT_EQ(writer.put(x(), 11), done);
   ASSERT_EQ(writer.insert(3, "n3", 30), done);

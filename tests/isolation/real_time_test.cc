@@ -21,7 +21,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(UnknownFate, HalfOfItIsMissed) {
+TEST(UnknownOutcome, HalfOfItIsMissed) {
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,2]])"},
                                {kOk, R"([["r",1,[1]],["r",2,[]]])"}})),
               ElementsAre(Anomaly::g_single));
@@ -30,7 +30,7 @@ TEST(UnknownFate, HalfOfItIsMissed) {
       ElementsAre(Anomaly::g_single));
 }
 
-TEST(UnknownFate, LostAfterSomebodyHasReadIt) {
+TEST(UnknownOutcome, LostAfterItWasRead) {
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,2]])"},
                                {kOk, R"([["r",1,[1]]])"},
                                {kOk, R"([["r",2,[]]])"}})),
@@ -46,7 +46,7 @@ TEST(UnknownFate, LostAfterSomebodyHasReadIt) {
               ElementsAre(Anomaly::lost_write));
 }
 
-TEST(UnknownFate, TakesEffectLaterThanItsEnd) {
+TEST(UnknownOutcome, TakesEffectLaterThanItsEnd) {
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,2]])"},
                                {kOk, R"([["r",1,[]],["r",2,[]]])"},
                                {kOk, R"([["r",1,[1]],["r",2,[2]]])"}})),
@@ -58,7 +58,7 @@ TEST(UnknownFate, TakesEffectLaterThanItsEnd) {
               IsEmpty());
 }
 
-TEST(UnknownFate, NobodyHasReadIt) {
+TEST(UnknownOutcome, WasNeverRead) {
   EXPECT_THAT(found_in(serial({{kInfo, R"([["append",1,1],["append",2,2]])"},
                                {kOk, R"([["r",1,[]],["append",2,3]])"},
                                {kOk, R"([["r",1,[]],["r",2,[3]]])"}})),

@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Points, Skew,
 
 // The first one has drawn its date, and not published it yet, when the other one, with a larger
 // date, comes to its second validation: that has to wait for it.
-TEST_F(SerializableCommits, WhoIsAboutToHaveASmallerDateIsWaitedFor) {
+TEST_F(SerializableCommits, ACommitThatMayGetASmallerDateIsWaitedFor) {
   std::array<Transaction, 2> both = skewed();
   std::atomic<int> begun = 0;
   std::atomic<bool> is_drawn = false;
@@ -164,7 +164,7 @@ TEST_F(SerializableCommits, ReadersWaitForTheSecondCheck) {
 }
 
 // The versions that would show it are freed before the second validation.
-TEST_F(SerializableCommits, ASnapshotThatWasGivenUpIsNotChecked) {
+TEST_F(SerializableCommits, ACancelledSnapshotIsNotChecked) {
   const auto write_all = [&](char letter) {
     const std::string note(900, letter);
     for (std::int64_t first = 2; first < 2402; first += 400) {

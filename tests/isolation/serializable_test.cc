@@ -342,7 +342,7 @@ TEST_F(Serializable, TheErrorNamesTheRow) {
   EXPECT_EQ(error_of([&] { in.commit(); }), ErrorCode::invalid_argument) << "it has ended";
 }
 
-TEST_F(Serializable, WhoHasChangedNothingCommits) {
+TEST_F(Serializable, ATransactionWithoutChangesCommits) {
   Transaction in = items_.begin();
   EXPECT_EQ(value(in, 2), 2);
   items_.table->update({2}, {{"value", 3}}).require();
@@ -350,7 +350,7 @@ TEST_F(Serializable, WhoHasChangedNothingCommits) {
   in.commit();
 }
 
-TEST_F(Serializable, WhoHasReadOnlyWhatHeChangedCommits) {
+TEST_F(Serializable, ATransactionThatReadOnlyItsOwnChangesCommits) {
   Transaction in = items_.begin();
   EXPECT_EQ(value(in, 2), 2);
   set(in, 2, 5);
@@ -465,7 +465,7 @@ TEST_F(Serializable, WhatWasRefusedLeavesNothing) {
 }
 
 // A transaction that only found that the table does not exist has read that.
-TEST_F(Serializable, WhoHasReadNothingIsAskedForDefinitions) {
+TEST_F(Serializable, ATransactionThatReadNothingIsCheckedForDefinitions) {
   Transaction in = items_.begin();
   EXPECT_FALSE(items_.database.find_table("other"));
   items_.database.create_table(

@@ -89,7 +89,7 @@ TEST_P(ViewTest, CursorOverAnIndexStaysAtItsState) {
   EXPECT_EQ(rest_of(later), has_snapshots() ? before() : newest);
 }
 
-TEST_P(ViewTest, CursorOfNobodyStaysAtItsState) {
+TEST_P(ViewTest, CursorWithoutATransactionStaysAtItsState) {
   Cursor rows = nobody().cursor(Range::up_to({99}));
   Cursor by_value = nobody().cursor_by_value(Range::up_to({99}));
   change_behind();
@@ -157,7 +157,7 @@ TEST_P(ViewTest, OwnChangesAreSeenInEveryWay) {
   EXPECT_EQ(nobody().all(), after());
 }
 
-TEST_P(ViewTest, OwnChangesAndThoseOfOthers) {
+TEST_P(ViewTest, OwnChangesAndThoseOfOtherTransactions) {
   Actor one = begin();
   ASSERT_EQ(one.put(1, 11), done);
   ASSERT_EQ(nobody().put(2, 21), done);

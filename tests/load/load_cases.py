@@ -233,7 +233,7 @@ class Fields(Cases):
         self.loads("u", self.file("b.jsonl", json.dumps({"id": 1, "v": text}) + '\n{"id":2,"v":"y"}\n'),
                    "id int64 primary key, v varchar", rows)
 
-    def test_a_large_row_among_others(self):
+    def test_a_large_row_among_small_ones(self):
         """Of 700 kB in no order; there is room for as much."""
         file = self.file("c9.csv", f"id,v\n9,{'x' * 300_000}\n3,{'y' * 400_000}\n1,z\n")
         self.load("t", file, "--schema", "id int64 primary key, v varchar")

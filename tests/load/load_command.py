@@ -261,7 +261,7 @@ class LoadCommand(Command):
         last = json.loads(done.stderr.decode().splitlines()[-1])
         self.assertEqual((last["errors"], last["percent"]), (1, 100))
 
-    def test_an_error_names_a_record_that_nobody_was_told_of(self):
+    def test_an_error_names_a_record_that_was_not_reported(self):
         bad = self.file("bad.csv", "1,a,1\n2,b,x\n3,c,y\n")
         arguments = ["t", bad, "--schema", SCHEMA, "--max-errors"]
         first = f'{bad}:2:5 (byte 10), column "age": type error: not an integer: "x"'
@@ -512,7 +512,7 @@ class SmallDisk(Command):
         self.run_tool("load", self.database, "t", file, *arguments)
         self.assertEqual(self.dump("t", "--header=off").count(b"\n"), 500_000)
 
-    def test_nobody_to_tell_is_no_failure(self):
+    def test_a_closed_error_stream_is_no_failure(self):
         file = self.file("1.csv", "1,a,1\n")
         bad = self.file("bad.csv", "x,a,1\n")
         for number, progress in enumerate(("json", "bar", "lines", "none")):

@@ -181,7 +181,7 @@ TEST(RecordReaderTest, PlainRecordsOfEveryShape) {
 }
 
 // A quoted or escaped part does not change the record's fields before it.
-TEST(RecordReaderTest, PlainFieldsBeforeOthers) {
+TEST(RecordReaderTest, PlainFieldsBeforeQuotedOnes) {
   EXPECT_THAT(read(kCsv, "a,bc,\"d,\"\"e\",f\ng,h\n"), ElementsAre("a|bc|'d,\"e'|f", "g|h"));
   const std::string many(70, 'x');
   EXPECT_THAT(read(kCsv, fmt::format("{},\"y\"\r\nz,", many)),
@@ -248,7 +248,7 @@ ReadWith read_with(const Dialect& dialect, std::string_view text, std::size_t pl
 }
 
 // Plain records are read like all other records.
-TEST(RecordReaderTest, PlainRecordsAmongOthers) {
+TEST(RecordReaderTest, PlainRecordsAmongQuotedOnes) {
   Random random(palimpsest::test::seed());
   std::uint64_t plain = 0;
   for (palimpsest::test::Sweep sweep(3'000, 500, 2); sweep.next();) {

@@ -144,7 +144,7 @@ TEST_F(LargeCommits, OnesThatCannotBeWrittenFailTheRound) {
 }
 
 // Their pages are free as soon as the rollback is durable, and may then belong to another value.
-TEST_F(LargeCommits, OnesThatWereRolledBackAreNotWrittenOverOthers) {
+TEST_F(LargeCommits, RolledBackOnesAreNotWrittenOverOtherValues) {
   btree::BTree& tree = *database_->find_tree("records");
   Content expected = content();
   for (int i = 0; i < 60; ++i) {

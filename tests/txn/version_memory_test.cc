@@ -134,7 +134,7 @@ TEST_F(VersionMemory, TheOldestSnapshotGoes) {
   old->rollback();
 }
 
-TEST_F(VersionMemory, WhoWasCancelledNeverCommitsAWrite) {
+TEST_F(VersionMemory, ACancelledTransactionNeverCommitsAWrite) {
   const auto writer = begin();
   ASSERT_TRUE(is_done(writer->update(*tree_, key_of(0), "mine")));
   ASSERT_TRUE(database_->transactions().version_memory().cancelled() == 0);
@@ -163,7 +163,7 @@ TEST_F(VersionMemory, WhoWasCancelledNeverCommitsAWrite) {
 
 // Another transaction takes the memory that a statement has freed: the statement frees more, and
 // goes on.
-TEST_F(VersionMemory, WhoHasMadeRoomGoesOnWhenOthersTakeIt) {
+TEST_F(VersionMemory, AThreadThatMadeRoomGoesOnWhenOtherThreadsTakeIt) {
   constexpr int kTheirs = kRecords / 2;
   txn::TransactionPtr other;
   int taken = 0;

@@ -11,7 +11,7 @@
 namespace palimpsest::versioning {
 namespace {
 
-class GravesTest : public testing::Test {
+class GhostHintsTest : public testing::Test {
  protected:
   void note(TreeId tree, const std::string& key, bool keeps_pages = false) {
     const EntryPtr entry = Entry::make(memory_, key.size());
@@ -38,7 +38,7 @@ class GravesTest : public testing::Test {
   GhostHints hints_;
 };
 
-TEST_F(GravesTest, SomeRemovalsAreNotedAndTakenOnce) {
+TEST_F(GhostHintsTest, SomeRemovalsAreNotedAndTakenOnce) {
   note_many(TreeId{3}, 800);
   EXPECT_FALSE(hints_.may_have(TreeId{4}));
   const auto taken = take_all(TreeId{3}, 800);
@@ -48,7 +48,7 @@ TEST_F(GravesTest, SomeRemovalsAreNotedAndTakenOnce) {
 }
 
 // Trees 3 and 19 share a slot: each gets its own keys only, and all of them.
-TEST_F(GravesTest, TreesThatShareAPlaceGetTheirOwn) {
+TEST_F(GhostHintsTest, TreesThatShareAPlaceGetTheirOwn) {
   note_many(TreeId{3}, 400);
   for (int i = 1000; i < 1400; ++i) {
     note(TreeId{19}, std::to_string(i));
@@ -66,7 +66,7 @@ TEST_F(GravesTest, TreesThatShareAPlaceGetTheirOwn) {
   }
 }
 
-TEST_F(GravesTest, BeyondABoundNothingIsNoted) {
+TEST_F(GhostHintsTest, BeyondABoundNothingIsNoted) {
   note_many(TreeId{3}, 20'000);
   EXPECT_EQ(take_all(TreeId{3}, 20'000).size(), 512U);
 }

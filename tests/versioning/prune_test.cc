@@ -230,7 +230,7 @@ TEST_F(PruneTest, WhatCameAndWentLeavesNothingForReaders) {
   reader_.roll_back();
 }
 
-TEST_F(PruneTest, WhoMayStillWriteMeetsAConflict) {
+TEST_F(PruneTest, ATransactionThatMayStillWriteMeetsAConflict) {
   other_.begin();
   write(0, "job");
   write(0, std::nullopt);

@@ -92,7 +92,7 @@ TEST_F(SnapshotsTest, CancelledOneHoldsNothingBack) {
   EXPECT_FALSE(snapshots_.cancel(one, Gsn{102})) << "it has none";
 }
 
-TEST_F(SnapshotsTest, WhoHasChangedSomethingIsSettledOnceHeHasEnded) {
+TEST_F(SnapshotsTest, AWriterIsStableOnceItHasEnded) {
   const SlotId reader = claim();
   const SlotId writer = claim();
   const auto stable = [&] {
@@ -156,7 +156,7 @@ TEST_F(SnapshotsTest, ALookThatComesBeforeAStartIsKnown) {
 }
 
 // The transaction begins after the scan has passed its slot.
-TEST_F(SnapshotsTest, AStartWhileSomebodyLooks) {
+TEST_F(SnapshotsTest, AStartWhileASnapshotIsTaken) {
   const SlotId reader = claim();
   const SlotId writer = claim();
   Gsn start{};
@@ -173,7 +173,7 @@ TEST_F(SnapshotsTest, AStartWhileSomebodyLooks) {
 
 // A writer begins, commits and ends after the snapshot's reading of the clock: the snapshot does
 // not see it, and the writer's changes are not stable for it.
-TEST_F(SnapshotsTest, WhatEndsWhileASnapshotIsTakenIsNotSettledForIt) {
+TEST_F(SnapshotsTest, AWriterThatEndsWhileASnapshotIsTakenIsNotStableForIt) {
   const SlotId reader = claim();
   const SlotId writer = claim();
   Gsn start{};
@@ -296,7 +296,7 @@ TEST(SnapshotsStress, HorizonNeverPassesOneInUse) {
 }
 
 // After a reader found a start to be stable, no writer with an older start is active.
-TEST(SnapshotsStress, WhatIsSettledHasEnded) {
+TEST(SnapshotsStress, StableWritersHaveEnded) {
   constexpr std::size_t kWriters = 4;
   constexpr std::size_t kReaders = 2;
   Clock clock{Gsn{1}};

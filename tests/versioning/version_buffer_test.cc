@@ -81,7 +81,7 @@ TEST(VersionBuffer, EachSnapshotSeesItsOwnState) {
 }
 
 // A reader that sees all commits in a page need not look at versions.
-TEST(VersionBuffer, ATableIsQuietForWhoeverSeesAllOfIt) {
+TEST(VersionBuffer, ATableIsQuietForASnapshotThatSeesAllOfIt) {
   Cells cells(1);
   CellWriter writer(cells);
   CellWriter old_reader(cells);
@@ -295,7 +295,7 @@ TEST(VersionBuffer, WhatIsRolledBackIsNeverSeenInPart) {
 
 // A reader has found a version without a date. Before it looks at the commit status, the version
 // gets its date and the commit status is the next transaction's: the reader goes by the date.
-TEST(VersionBuffer, AFateOfTheNextTransactionIsNotBelieved) {
+TEST(VersionBuffer, TheCommitStatusOfTheNextTransactionIsNotBelieved) {
   Cells cells(2);
   CellWriter writer(cells);
   CellWriter reader(cells);

@@ -190,7 +190,7 @@ TEST_F(LogBounds, WhatIsUndoneIsOwedNoMore) {
 
 // A transaction that works for another one, within a call of that one, is cancelled with it: the
 // log space of both decides whether another attempt would fail again.
-TEST_F(LogBounds, WhoWorksForOneThatTakesMuchOfAShortLogIsToldThatThereIsNoRoom) {
+TEST_F(LogBounds, AHelperOfATransactionThatFillsAShortLogGetsNoSpace) {
   constexpr std::size_t kChangeBytes = 1000;
   LogFileOptions files = kSmallFiles;
   files.segments_max = 64;

@@ -357,7 +357,7 @@ TEST_F(LogTest, DamagedSegmentHeaderIsNotASpareSegment) {
 }
 
 // Removes only files that look like unfinished segments.
-TEST_F(LogTest, FilesOfOthersStay) {
+TEST_F(LogTest, FilesOfOtherProgramsStay) {
   const auto make = [&](const std::string& name, std::uint64_t bytes, bool is_written) {
     device_->open(name, io::OpenMode::create_new, false)->allocate(0, bytes);
     const std::vector<std::byte> text(bytes, std::byte{'x'});

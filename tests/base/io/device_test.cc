@@ -243,7 +243,7 @@ TEST_P(DeviceTest, AFileThatIsAboutToBeClosedIsWaitedFor) {
 
 #endif
 
-TEST_P(DeviceTest, ADirectoryIsLockedAgainstWhoAsks) {
+TEST_P(DeviceTest, ALockedDirectoryIsNotLockedTwice) {
   auto lock = device_->lock_directory();
   EXPECT_EQ(test::error_of([&] { return device_->lock_directory(); }, "in use"), ErrorCode::locked);
   EXPECT_NO_THROW(static_cast<void>(device_->open("a", OpenMode::create_new, true)));

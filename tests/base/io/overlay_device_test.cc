@@ -178,7 +178,7 @@ TEST_F(OverlayDeviceTest, ReadersDoNotLockTheDirectory) {
   EXPECT_EQ(error_of([&] { return first->lock_directory(); }), ErrorCode::locked);
 }
 
-TEST_F(OverlayDeviceTest, OfRemovedFilesComesBackWhenNobodyHasThemOpen) {
+TEST_F(OverlayDeviceTest, OfRemovedFilesComesBackWhenTheyAreClosed) {
   only_read();
   const auto device = overlay();
   auto file = device->open("a", OpenMode::create_new, true);
@@ -190,7 +190,7 @@ TEST_F(OverlayDeviceTest, OfRemovedFilesComesBackWhenNobodyHasThemOpen) {
   EXPECT_EQ(memory_->bytes(), 0U);
 }
 
-TEST_F(OverlayDeviceTest, WhoOpensToReadDoesNotWrite) {
+TEST_F(OverlayDeviceTest, AFileOpenedReadOnlyIsNotWritten) {
   make("a", kBlock);
   only_read();
   const auto device = overlay();
@@ -396,7 +396,7 @@ TEST_F(OverlayDeviceTest, ThreadsSeeTheirOwn) {
 }
 
 // On a real directory.
-TEST(OverlayDeviceLocks, AreSharedByWhoReads) {
+TEST(OverlayDeviceLocks, AreSharedByReaders) {
   const test::TemporaryDirectory directory;
   static_cast<void>(PosixDevice(directory.path(), false).open("a", OpenMode::create_new, false));
   const auto overlay = [&] {

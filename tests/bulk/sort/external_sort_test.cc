@@ -201,7 +201,7 @@ TEST_P(SortOf, MayBeLeftAtAnyTime) {
   }
 }
 
-TEST_P(SortOf, WhoIsCalledMeanwhileMayEndIt) {
+TEST_P(SortOf, TheProgressFunctionMayEndIt) {
   SimRandom random(11);
   const Records records = test::random_records(random, 60'000, 20, 20);
   ExternalSort sort(*disk_.device, {.memory_bytes = kLeast, .threads = GetParam()});

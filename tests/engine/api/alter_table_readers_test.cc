@@ -26,7 +26,7 @@ using test::AlterTableTest;
 using test::error_of;
 using test::names_of;
 
-TEST_F(AlterTableTest, OthersSeeItFromItsCommitOn) {
+TEST_F(AlterTableTest, OtherTransactionsSeeItFromItsCommitOn) {
   fill(500);
   Transaction old = database_.begin();
   const Table before = table();
@@ -62,7 +62,7 @@ TEST_F(AlterTableTest, OthersSeeItFromItsCommitOn) {
 }
 
 // The rows move to new trees, so what a bulk has left in the old ones blocks no transaction.
-TEST_F(AlterTableTest, ABulkBeforeItHoldsNobodyUp) {
+TEST_F(AlterTableTest, ABulkBeforeItBlocksNoTransaction) {
   fill(100);
   Transaction old = database_.begin();
   EXPECT_EQ(table().get(old, {7})->text(), "(7, \"owner 00007\", 70)");

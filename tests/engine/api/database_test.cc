@@ -143,7 +143,7 @@ TEST_F(ApiDatabaseTest, ConflictsNameTableAndKey) {
   EXPECT_TRUE(table.erase({1}));
 }
 
-TEST_F(ApiDatabaseTest, WritesOfTheirOwnWaitForOthers) {
+TEST_F(ApiDatabaseTest, WritesOfTheirOwnWaitForOtherTransactions) {
   database_.create_table(accounts()).insert({1, "Ada", 10}).require();
   Options options = small();
   options.autocommit_patience = std::chrono::minutes(5);

@@ -131,7 +131,7 @@ TEST_F(LargeRows, AreReadByEveryWay) {
 }
 
 // Each reader of a row sees it whole, and none of an older time than it has seen before.
-TEST_F(LargeRows, AreReadWhileOthersReplaceThem) {
+TEST_F(LargeRows, AreReadWhileOtherThreadsReplaceThem) {
   load();
   constexpr std::int64_t kChanged = 400;
   const std::uint64_t seed = test::seed();

@@ -62,7 +62,7 @@ TEST_F(OpeningTest, OneThatWasNeverFinishedIsNone) {
 }
 
 // Creating it again removes the unfinished files, and no file of another database.
-TEST_F(OpeningTest, OneThatWasNeverFinishedGoesWithoutFilesOfOthers) {
+TEST_F(OpeningTest, AnUnfinishedOneIsRemovedWithoutOtherFiles) {
   leave_unfinished();
   const auto write = [&](const std::string& name, const std::string& text) {
     std::ofstream(path() + "/" + name) << text;

@@ -163,7 +163,7 @@ TEST_F(ReadOnly, NothingIsChanged) {
   EXPECT_EQ(files_of(path()), before);
 }
 
-TEST_F(ReadOnly, ManyMayReadAndNobodyWriteBeside) {
+TEST_F(ReadOnly, ManyMayReadButNoneWriteBeside) {
   {
     const Database first = Database::open(path(), to_read());
     const Database second = Database::open(path(), to_read());

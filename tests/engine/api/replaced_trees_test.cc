@@ -144,7 +144,7 @@ TEST_F(ReplacedTreesTest, AReaderThatStaysOpenHoldsBackWhatItSees) {
 
 // All trees for which there is memory are retained: the error names the reader that retains them,
 // and when it has ended there is memory again.
-TEST_F(ReplacedTreesTest, WhoTakesTheRoomIsNamed) {
+TEST_F(ReplacedTreesTest, TheReaderThatTakesTheRoomIsNamed) {
   open(kLeastMebibytes);
   refresh();
   std::string message;

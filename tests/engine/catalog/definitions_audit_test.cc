@@ -98,7 +98,7 @@ TEST_F(DefinitionsAuditTest, WithoutTables) {
   EXPECT_FALSE(audited.unused[0].is_for_tables);
 }
 
-TEST_F(DefinitionsAuditTest, TreesOfNobody) {
+TEST_F(DefinitionsAuditTest, TreesOfNoTable) {
   const TreeId dropped = stored("dogs").indexes[0].tree;
   const auto by = database_->begin();
   ASSERT_TRUE(database_->tables().drop_index(*by, "dogs", "by_name"));

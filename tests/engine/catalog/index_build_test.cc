@@ -259,7 +259,7 @@ TEST_F(IndexBuildTest, GivesWayAndGoesOn) {
 
 #endif
 
-TEST_F(IndexBuildTest, EndsWhenItsSnapshotWasGivenUp) {
+TEST_F(IndexBuildTest, EndsWhenItsSnapshotWasCancelled) {
   make(20'000);
   btree::BTree* const other = database_->make_tree("other");
   bool is_cancelled = false;

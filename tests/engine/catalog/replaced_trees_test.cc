@@ -130,7 +130,7 @@ class ReplacedTreesTest : public ::testing::Test {
   std::unique_ptr<Engine> database_;
 };
 
-TEST_F(ReplacedTreesTest, GoBackAtOnceIfNobodySeesThem) {
+TEST_F(ReplacedTreesTest, GoBackAtOnceIfNoSnapshotSeesThem) {
   load(10);
   EXPECT_EQ(waiting(), 2U) << "those of the empty table";
   empty_all();
@@ -342,7 +342,7 @@ TEST_F(ReplacedTreesTest, ACrashBeforeTheyAreVacantLosesNoneOfThem) {
 
 // Memory can hold so many trees, and all of them are in use or retained: the error names the reader
 // that retains them.
-TEST_F(ReplacedTreesTest, WhoTakesTheRoomForTreesIsNamed) {
+TEST_F(ReplacedTreesTest, TheReaderThatTakesTheRoomForTreesIsNamed) {
   disk_ = SimDisk();
   open(0, 0);  // the smallest allowed
   load(10);
@@ -470,7 +470,7 @@ TEST_F(ReplacedTreesTest, ARowIsFoundWhoseTreeGoesMeanwhile) {
 }
 
 // Between a reader's look at the newest version and at older ones, the newest is rolled back.
-TEST_F(ReplacedTreesTest, WhoLooksBackFindsWhatIsNewestAgain) {
+TEST_F(ReplacedTreesTest, AReaderOfThePastFindsTheNewestStateAgain) {
   replace(5);
   replace(10);
   const auto oldest = begin();

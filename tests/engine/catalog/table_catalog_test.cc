@@ -113,7 +113,7 @@ class TableCatalogTest : public ::testing::Test {
   std::unique_ptr<Engine> database_;
 };
 
-TEST_F(TableCatalogTest, CountsForOthersWhenItHasCommitted) {
+TEST_F(TableCatalogTest, IsVisibleToOtherTransactionsOnceCommitted) {
   const auto maker = begin_definer();
   const auto other = begin_definer();
   EXPECT_TRUE(tables().create_table(*maker, people()));
@@ -253,7 +253,7 @@ TEST_F(TableCatalogTest, UniqueIndexOfRowsThatAreNotIsRefusedAndTheRestGoesOn) {
   EXPECT_TRUE(sound(*database_));
 }
 
-TEST_F(TableCatalogTest, WhoHasWrittenIsWaitedForAndWhoWritesLaterIsInConflict) {
+TEST_F(TableCatalogTest, EarlierWritersAreWaitedForAndLaterOnesConflict) {
   make(people());
   const auto writer = begin_definer();
   fill("people", 0, 1, writer);
@@ -296,7 +296,7 @@ TEST_F(TableCatalogTest, WaitsUntilTheWriterHasEnded) {
   EXPECT_EQ(records_of(*definition("people").indexes[0]), 1U);
 }
 
-TEST_F(TableCatalogTest, AfterACrashTreesOfNobodyAreEmptied) {
+TEST_F(TableCatalogTest, AfterACrashTreesOfNoTableAreEmptied) {
   make(people());
   fill("people", 0, 1000);
   auto by = begin_definer();

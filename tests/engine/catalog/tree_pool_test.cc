@@ -33,7 +33,7 @@ constexpr int kMany = 48;
 /// More than fit the smallest memory.
 constexpr int kTooMany = 3000;
 
-class TreeStoreTest : public ::testing::Test {
+class TreePoolTest : public ::testing::Test {
  protected:
   /// `memory_bytes`: 0 for the smallest allowed.
   void open(std::size_t memory_bytes) {
@@ -111,7 +111,7 @@ class TreeStoreTest : public ::testing::Test {
 };
 
 // A step reads what it removes, but not all of the rest each time.
-TEST_F(TreeStoreTest, ALargeTreeIsEmptiedFromItsFrontOn) {
+TEST_F(TreePoolTest, ALargeTreeIsEmptiedFromItsFrontOn) {
   open(kLarge / 8);
   const auto definer = begin();
   btree::BTree& tree = store().take(*definer);
@@ -140,7 +140,7 @@ TEST_F(TreeStoreTest, ALargeTreeIsEmptiedFromItsFrontOn) {
 }
 
 // An open writer retains all dropped trees, so that none can be emptied before it ends.
-TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
+TEST_F(TreePoolTest, CreatingTreesFasterThanTheyAreEmptiedWaits) {
   open(kLarge);
   constexpr auto kPatience = std::chrono::milliseconds(100);
   TreePool store(database_->catalog(), database_->transactions(), kPatience);
@@ -166,7 +166,7 @@ TEST_F(TreeStoreTest, WhoDropsAndMakesFasterThanTreesAreEmptiedWaitsForOne) {
   store.stop();
 }
 
-TEST_F(TreeStoreTest, MoreTreesThanMemoryHasRoomForAreRefused) {
+TEST_F(TreePoolTest, MoreTreesThanMemoryHasRoomForAreRefused) {
   open(0);
   const int made = make_until_refused(0);
   EXPECT_GT(made, 50 * buffer::BufferPool::kFramesMin);
@@ -178,7 +178,7 @@ TEST_F(TreeStoreTest, MoreTreesThanMemoryHasRoomForAreRefused) {
   EXPECT_TRUE(sound(*database_));
 }
 
-TEST_F(TreeStoreTest, MoreTreesThanFramesAreUsedAgainInTheLeastMemory) {
+TEST_F(TreePoolTest, MoreTreesThanFramesAreUsedAgainInTheLeastMemory) {
   open(kLarge);
   make_and_drop_many();
   while (store().step()) {
@@ -194,7 +194,7 @@ TEST_F(TreeStoreTest, MoreTreesThanFramesAreUsedAgainInTheLeastMemory) {
 }
 
 // Trees without rows, since only their number matters.
-TEST_F(TreeStoreTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
+TEST_F(TreePoolTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
   open(0);
   const std::uint64_t most = database_->pool().roots().most();
   btree::BTree& catalog = database_->catalog().tree(kCatalogTree);
@@ -218,7 +218,7 @@ TEST_F(TreeStoreTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
 }
 
 // The leaves behind the damaged page stay in use; no transaction waits for them.
-TEST_F(TreeStoreTest, ATreeThatIsDamagedIsNotTriedForEver) {
+TEST_F(TreePoolTest, ATreeThatIsDamagedIsNotTriedForEver) {
   open(kLarge);
   ASSERT_TRUE(make(0));
   const PageId root = only_table()->rows->root_page();
@@ -243,7 +243,7 @@ TEST_F(TreeStoreTest, ATreeThatIsDamagedIsNotTriedForEver) {
   EXPECT_FALSE(store().is_given_out(tree));
 }
 
-TEST_F(TreeStoreTest, ATreeThatAWriterHoldsDoesNotKeepOthersWaiting) {
+TEST_F(TreePoolTest, ATreeThatAWriterHoldsDoesNotKeepOtherTreesWaiting) {
   open(kLarge);
   TreePool store(database_->catalog(), database_->transactions());
   store.open({});
@@ -264,7 +264,7 @@ TEST_F(TreeStoreTest, ATreeThatAWriterHoldsDoesNotKeepOthersWaiting) {
 }
 
 // It belongs to no table any more, so the snapshot cannot reach it.
-TEST_F(TreeStoreTest, AnOldSnapshotHoldsNothing) {
+TEST_F(TreePoolTest, AnOldSnapshotHoldsNothing) {
   open(kLarge);
   TreePool store(database_->catalog(), database_->transactions());
   store.open({});

@@ -93,7 +93,7 @@ TEST(ColumnValue, IntegersAreStoredAsTheNumbersOfTheirColumns) {
   EXPECT_TRUE(misfit(int64(), 1.0).has_value()) << "not the other way round";
 }
 
-TEST(ColumnValue, PlainDatesAreReadAsOthers) {
+TEST(ColumnValue, PlainDatesAreReadAsAnyDates) {
   for (const auto& [text, other] :
        std::vector<std::pair<std::string_view, std::string_view>>{{"1970-01-01", "+01970-01-01"},
                                                                   {"0000-03-01", "+00000-03-01"},

@@ -114,7 +114,7 @@ class CompactionTest : public ::testing::Test {
   std::unique_ptr<Engine> database_;
 };
 
-TEST_F(CompactionTest, PagesAtTheEndMoveToWhereOthersWere) {
+TEST_F(CompactionTest, PagesAtTheEndMoveToFreedPlaces) {
   fill({"kept", "gone"}, 0, 8'000);
   const std::uint64_t before = file_bytes();
   erase("gone", 0, 8'000);

@@ -122,7 +122,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
   std::atomic<std::size_t> paid_{0};
 };
 
-TEST_F(ManyRowsThreadsTest, EverybodySeesTheSameSum) {
+TEST_F(ManyRowsThreadsTest, EveryReaderSeesTheSameSum) {
   const std::uint64_t seed = palimpsest::test::seed();
   const auto until = std::chrono::steady_clock::now() +
                      std::chrono::duration<double>(palimpsest::test::test_seconds(3));

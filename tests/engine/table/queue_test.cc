@@ -108,7 +108,7 @@ class QueueTest : public ::testing::Test {
 constexpr std::size_t kDeadMax = 6;
 
 // A transaction that may still write prevents the purge of the ghosts at the front, time and again.
-TEST_F(QueueTest, LeavesThatOthersNeededWhenTheFrontPassedGoLater) {
+TEST_F(QueueTest, LeavesNeededWhenTheFrontPassedGoLater) {
   put(200);
   std::size_t most = 0;
   for (int round = 0; round < 60; ++round) {
@@ -187,7 +187,7 @@ TEST_F(QueueTest, AJobThatIsPutBackIsFound) {
 
 // Readers and writers come and go at random, with the smallest possible pool; every transaction
 // sees the queue as it was when it began.
-TEST_F(QueueTest, EverybodySeesTheQueueAsItWas) {
+TEST_F(QueueTest, EverySnapshotSeesTheQueueAsItWas) {
   struct Reader {
     TransactionPtr transaction;
     std::set<int> jobs;

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Levels, RefusedWrites,
                                            txn::Isolation::snapshot),
                          [](const auto& level) { return std::string(name_of(level.param)); });
 
-TEST_P(RefusedWrites, EachKindOfCallLeavesItsRowsToOthers) {
+TEST_P(RefusedWrites, EachKindOfCallReleasesItsRows) {
   const auto holder = table_.begin();
   ASSERT_TRUE(table_.in(holder).update({3}, {{"age", 50}}));
   const std::vector<Value> ids{1, 2, 77};
@@ -124,7 +124,7 @@ TEST_P(RefusedWrites, EachKindOfCallLeavesItsRowsToOthers) {
 }
 
 // However the refused transaction ends, later changes of its rows by other transactions stay.
-TEST_P(RefusedWrites, ItsEndIsNothingToWhoChangedTheRowsSince) {
+TEST_P(RefusedWrites, ItsEndDoesNotTouchLaterWritersOfTheRows) {
   for (const bool commits : {true, false}) {
     auto writer = refused();
     change_what_was_refused();

@@ -421,7 +421,7 @@ TEST_F(TableWritesTest, WhatARefusedStatementGaveUpIsNotFreed) {
   table_.reads().read({1}, [&](const RowView& row) { EXPECT_EQ(row["note"].as_bytes(), large); });
 }
 
-TEST_F(TableWritesTest, WhoChangesTheDefinitionKeepsOthersFromWriting) {
+TEST_F(TableWritesTest, ADefinerBlocksOtherWriters) {
   const auto definer = table_.begin();
   const auto other = table_.begin();
   table_.state().begin_change(*definer);

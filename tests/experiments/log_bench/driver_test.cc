@@ -170,7 +170,7 @@ TEST_F(CommitDriverTest, AnOlderUpdateIsNoticed) {
   EXPECT_THAT(failure(options()), HasSubstr("which was not that worker's last one to it"));
 }
 
-TEST_F(CommitDriverTest, AnUpdateNobodyMadeIsNoticed) {
+TEST_F(CommitDriverTest, AnUpdateThatWasNeverMadeIsNoticed) {
   faults_.between = [](MemoryValues& store) {
     const Field field = field_of({.worker = 9, .sequence = 1});
     std::copy(field.begin(), field.end(), store.values[7].begin() + kFieldOffset);

@@ -13,7 +13,7 @@ void put_field(Value& value, UpdateMark mark) {
   std::copy(field.begin(), field.end(), value.begin() + kFieldOffset);
 }
 
-TEST(CommitRecords, AFieldSaysWhoWroteIt) {
+TEST(CommitRecords, AFieldNamesItsWriter) {
   constexpr std::uint32_t kLargest = std::numeric_limits<std::uint32_t>::max();
   for (const UpdateMark mark : {UpdateMark{}, UpdateMark{.worker = 1, .sequence = 1},
                                 UpdateMark{.worker = 32, .sequence = 123'456'789},

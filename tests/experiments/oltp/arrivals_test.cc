@@ -21,7 +21,7 @@ TEST(Arrivals, WithoutARateTheNextIsNow) {
   EXPECT_LE(*next, Clock::now());
 }
 
-TEST(Arrivals, AreEvenWhoeverTakesThem) {
+TEST(Arrivals, AreEvenWhicheverThreadTakesThem) {
   Arrivals arrivals(1'000.0);
   const std::atomic<bool> stopping{false};
   const auto start = Clock::now() + 5ms;

@@ -48,7 +48,7 @@ TEST(Crew, WorksUntilItIsStopped) {
   EXPECT_GE(turns.load(), 100U);
 }
 
-TEST(Crew, TheFirstErrorIsThrownAndEndsTheOthers) {
+TEST(Crew, TheFirstErrorIsThrownAndEndsTheOtherThreads) {
   for (const bool prepared : {false, true}) {
     Crew crew(3, [&](Crew& of, std::uint32_t number) {
       if (!prepared && number == 1) {
@@ -73,7 +73,7 @@ TEST(Crew, TheFirstErrorIsThrownAndEndsTheOthers) {
   }
 }
 
-TEST(Crew, WhoRestsGoesOnWhenItIsTimeAndEndsWhenToldTo) {
+TEST(Crew, ARestingThreadGoesOnInTimeAndEndsWhenStopped) {
   std::atomic<int> rested{0};
   std::atomic<int> ended{0};
   Crew crew(3, [&](Crew& of, std::uint32_t) {

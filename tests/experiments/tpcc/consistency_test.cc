@@ -306,7 +306,7 @@ HistoryRow some_payment() {
   return row;
 }
 
-TEST(PaymentSums, AddUpWhereItWasPaidAndWhoPaid) {
+TEST(PaymentSums, AddUpByPlaceAndByCustomer) {
   PaymentSums sums(17, 18);
   sums.add(some_payment());
   sums.add(some_payment());

@@ -114,7 +114,7 @@ TEST(InputSource, NewOrders) {
   EXPECT_NEAR(popular / static_cast<double>(lines), std::pow(0.75, 13), 0.001);
 }
 
-TEST(InputSource, RemoteWarehousesAreAnyOthers) {
+TEST(InputSource, RemoteWarehousesAreAnyOtherOnes) {
   InputSource source(4, kConstants, {.count = 5, .home_first = 3, .home_last = 3}, 1);
   test::Counts suppliers(5);
   test::Counts payers(5);
@@ -222,7 +222,7 @@ TEST(InputSource, OrderStatusDeliveryStockLevel) {
   homes.expect_uniform();
 }
 
-TEST(InputSource, OneWarehouseHasNoOthers) {
+TEST(InputSource, OneWarehouseHasNoRemoteOnes) {
   InputSource source(7, kConstants, {}, 1);
   for (int i = 0; i < 10'000; ++i) {
     const NewOrderInput order = source.new_order(kNow);

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class RivalsTest : public Schedule {
+class WriteConflictsTest : public Schedule {
  protected:
   /// The outcome of a write over a change that another transaction has committed since this one
   /// began.
@@ -20,12 +20,12 @@ class RivalsTest : public Schedule {
   }
   [[nodiscard]] std::string name_of_x() const { return x() == 1 ? "n1" : "n2"; }
 };
-INSTANTIATE_TEST_SUITE_P(Levels, RivalsTest, ::testing::ValuesIn(all_settings()),
+INSTANTIATE_TEST_SUITE_P(Levels, WriteConflictsTest, ::testing::ValuesIn(all_settings()),
                          [](const auto& each) { return name_of(each.param); });
 
 // The same key
 
-TEST_P(RivalsTest, SecondInsertOfAKeyWaitsForTheFirst) {
+TEST_P(WriteConflictsTest, SecondInsertOfAKeyWaitsForTheFirst) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.insert(3, "one", 30), done);
   EXPECT_EQ(two.insert(3, "two", 31), conflict);
@@ -36,7 +36,7 @@ TEST_P(RivalsTest, SecondInsertOfAKeyWaitsForTheFirst) {
   EXPECT_EQ(nobody().all().back(), (Item{3, "one", 30}));
 }
 
-TEST_P(RivalsTest, SecondInsertOfAKeyIsDoneIfTheFirstIsRolledBack) {
+TEST_P(WriteConflictsTest, SecondInsertOfAKeyIsDoneIfTheFirstIsRolledBack) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.insert(3, "one", 30), done);
   EXPECT_EQ(two.insert(3, "two", 31), conflict);
@@ -46,7 +46,7 @@ TEST_P(RivalsTest, SecondInsertOfAKeyIsDoneIfTheFirstIsRolledBack) {
   EXPECT_EQ(nobody().all().back(), (Item{3, "two", 31}));
 }
 
-TEST_P(RivalsTest, InsertOverARowErasedSince) {
+TEST_P(WriteConflictsTest, InsertOverARowErasedSince) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.erase(x()), done);
   EXPECT_EQ(two.insert(x(), "two", 31), conflict);
@@ -57,7 +57,7 @@ TEST_P(RivalsTest, InsertOverARowErasedSince) {
   EXPECT_EQ(nobody().value(x()).has_value(), !has_snapshots());
 }
 
-TEST_P(RivalsTest, ErasedAndInsertedAgainByOthers) {
+TEST_P(WriteConflictsTest, ErasedAndInsertedAgainByOtherTransactions) {
   Actor old = begin();
   EXPECT_EQ(old.value(x()), x_before());
   Actor eraser = begin();
@@ -77,7 +77,7 @@ TEST_P(RivalsTest, ErasedAndInsertedAgainByOthers) {
   EXPECT_EQ(nobody().value(x()), 99);
 }
 
-TEST_P(RivalsTest, InsertedAndErasedAgainByOthers) {
+TEST_P(WriteConflictsTest, InsertedAndErasedAgainByOtherTransactions) {
   Actor old = begin();
   ASSERT_EQ(nobody().insert(3, "n3", 30), done);
   ASSERT_EQ(nobody().erase(3), done);
@@ -89,7 +89,7 @@ TEST_P(RivalsTest, InsertedAndErasedAgainByOthers) {
   EXPECT_EQ(nobody().all().size(), 2U);
 }
 
-TEST_P(RivalsTest, ChangeOfARowThatIsNotYetThere) {
+TEST_P(WriteConflictsTest, ChangeOfARowThatIsNotYetThere) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.insert(3, "n3", 30), done);
   EXPECT_EQ(two.put(3, 31), conflict);
@@ -99,7 +99,7 @@ TEST_P(RivalsTest, ChangeOfARowThatIsNotYetThere) {
   EXPECT_EQ(two.erase(3), absent);
 }
 
-TEST_P(RivalsTest, ChangesThatAreRolledBackAreNoRivals) {
+TEST_P(WriteConflictsTest, RolledBackChangesDoNotConflict) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.put(x(), 11), done);
   ASSERT_EQ(one.erase(y()), done);
@@ -112,7 +112,7 @@ TEST_P(RivalsTest, ChangesThatAreRolledBackAreNoRivals) {
   EXPECT_EQ(nobody().value(x()), 13);
 }
 
-TEST_P(RivalsTest, TheLaterOfTwoGenerationsIsNoRival) {
+TEST_P(WriteConflictsTest, TheLaterOfTwoGenerationsDoesNotConflict) {
   ASSERT_EQ(nobody().put(x(), 11), done);
   Actor one = begin();
   EXPECT_EQ(one.put(x(), 12), done);
@@ -125,7 +125,7 @@ TEST_P(RivalsTest, TheLaterOfTwoGenerationsIsNoRival) {
 
 // The same values in a unique index
 
-TEST_P(RivalsTest, SameNameUncommitted) {
+TEST_P(WriteConflictsTest, SameNameUncommitted) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.insert(3, "same", 30), done);
   EXPECT_EQ(two.insert(4, "same", 40), conflict);
@@ -136,7 +136,7 @@ TEST_P(RivalsTest, SameNameUncommitted) {
   EXPECT_EQ(nobody().id_of_name("same"), 4);
 }
 
-TEST_P(RivalsTest, SameNameCommittedSince) {
+TEST_P(WriteConflictsTest, SameNameCommittedSince) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.insert(3, "same", 30), done);
   one.commit();
@@ -148,7 +148,7 @@ TEST_P(RivalsTest, SameNameCommittedSince) {
   EXPECT_EQ(nobody().all().size(), 3U);
 }
 
-TEST_P(RivalsTest, NameGivenUpUncommitted) {
+TEST_P(WriteConflictsTest, NameGivenUpUncommitted) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.rename(x(), "other"), done);
   EXPECT_EQ(two.insert(4, name_of_x(), 40), conflict);
@@ -157,7 +157,7 @@ TEST_P(RivalsTest, NameGivenUpUncommitted) {
   EXPECT_EQ(two.id_of_name(name_of_x()), x());
 }
 
-TEST_P(RivalsTest, NameGivenUpSince) {
+TEST_P(WriteConflictsTest, NameGivenUpSince) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.rename(x(), "other"), done);
   one.commit();
@@ -167,7 +167,7 @@ TEST_P(RivalsTest, NameGivenUpSince) {
   EXPECT_EQ(nobody().id_of_name(name_of_x()).has_value(), !has_snapshots());
 }
 
-TEST_P(RivalsTest, NamesExchanged) {
+TEST_P(WriteConflictsTest, NamesExchanged) {
   Actor old = begin();
   EXPECT_EQ(old.id_of_name("n1"), 1);
   Actor one = begin();
@@ -185,7 +185,7 @@ TEST_P(RivalsTest, NamesExchanged) {
 
 // Statements that fail
 
-TEST_P(RivalsTest, FailedUpdateLeavesNoTrace) {
+TEST_P(WriteConflictsTest, FailedUpdateLeavesNoTrace) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.insert(3, "n3", 30), done);
   const OutcomeKind renamed =
@@ -203,7 +203,7 @@ TEST_P(RivalsTest, FailedUpdateLeavesNoTrace) {
   EXPECT_EQ(nobody().value(3), 30);
 }
 
-TEST_P(RivalsTest, FailedInsertLeavesNoTrace) {
+TEST_P(WriteConflictsTest, FailedInsertLeavesNoTrace) {
   auto [one, two] = begin_two();
   EXPECT_EQ(one.insert(3, name_of_x(), 30), exists);
   EXPECT_FALSE(one.value(3).has_value());
@@ -216,7 +216,7 @@ TEST_P(RivalsTest, FailedInsertLeavesNoTrace) {
   EXPECT_EQ(nobody().all().back(), (Item{3, "two", 31}));
 }
 
-TEST_P(RivalsTest, FailedChangeOfAnOwnRowKeepsTheOneBefore) {
+TEST_P(WriteConflictsTest, FailedChangeOfAnOwnRowKeepsTheOneBefore) {
   auto [one, two] = begin_two();
   ASSERT_EQ(one.update(x(), {{"value", 11}, {"note", "first"}}), done);
   EXPECT_EQ(one.update(x(), {{"value", 12}, {"name", x() == 1 ? "n2" : "n1"}}), exists);
