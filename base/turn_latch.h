@@ -23,8 +23,8 @@ class TurnLatch {
 
   void lock() noexcept {
     if (!try_lock()) [[unlikely]] {
-      while (word_.exchange(kSomebodyWaits, std::memory_order_acquire) != kFree) {
-        futex_wait(word_, kSomebodyWaits);
+      while (word_.exchange(kHasWaiters, std::memory_order_acquire) != kFree) {
+        futex_wait(word_, kHasWaiters);
       }
     }
   }
@@ -40,20 +40,20 @@ class TurnLatch {
   /// A hint for the holder: true if a thread may be waiting. Also true when the holder itself had
   /// to wait; never because of a try_lock() alone.
   [[nodiscard]] bool is_wanted() const noexcept {
-    return word_.load(std::memory_order_relaxed) == kSomebodyWaits;
+    return word_.load(std::memory_order_relaxed) == kHasWaiters;
   }
   /// After the exchange it uses only the address, to wake a sleeper; the next holder may destroy
   /// the latch.
   void unlock() noexcept {
-    if (word_.exchange(kFree, std::memory_order_release) == kSomebodyWaits) [[unlikely]] {
-      futex_wake_one(word_);  // the woken thread sets kSomebodyWaits: the next is woken too
+    if (word_.exchange(kFree, std::memory_order_release) == kHasWaiters) [[unlikely]] {
+      futex_wake_one(word_);  // the woken thread sets kHasWaiters: the next is woken too
     }
   }
 
  private:
   static constexpr std::uint32_t kFree = 0;
   static constexpr std::uint32_t kHeld = 1;
-  static constexpr std::uint32_t kSomebodyWaits = 2;
+  static constexpr std::uint32_t kHasWaiters = 2;
 
   std::atomic<std::uint32_t> word_{kFree};
 };
@@ -75,15 +75,15 @@ class RecursiveTurnLatch {
       --again_;
       return;
     }
-    holder_.store(kNobody, std::memory_order_relaxed);
+    holder_.store(kNoHolder, std::memory_order_relaxed);
     latch_.unlock();
   }
 
  private:
-  static constexpr std::size_t kNobody = 0;
+  static constexpr std::size_t kNoHolder = 0;
 
   TurnLatch latch_;
-  std::atomic<std::size_t> holder_{kNobody};
+  std::atomic<std::size_t> holder_{kNoHolder};
   std::size_t again_ = 0;  ///< only the holder accesses it
 };
 

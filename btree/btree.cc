@@ -355,9 +355,9 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
     undo_creation(record, append);
     return;
   }
-  const WriteContext nobody;
+  const WriteContext no_writer;
   ExclusivePage leaf = exclusive_leaf(record.key, nullptr);
-  RecordChange change(nobody, leaf, descent_.pool().space(), record.key, page_size());
+  RecordChange change(no_writer, leaf, descent_.pool().space(), record.key, page_size());
   if (!change.has_slot()) {
     change.release_unwritten();
     throw Error(ErrorCode::corruption,

@@ -58,8 +58,8 @@ BlockCache::Filling BlockCache::begin(PageId page) PALIMPSEST_NO_ANALYSIS {
 // Caller holds the frame's exclusive latch. False if the bucket has no empty slot.
 bool BlockCache::keep(FrameIndex frame, PageId page) noexcept {
   for (Place& place : bucket_of(page).places) {
-    std::uint64_t expected = kNobody;
-    if (place.load(std::memory_order_relaxed) == kNobody &&
+    std::uint64_t expected = kEmptySlot;
+    if (place.load(std::memory_order_relaxed) == kEmptySlot &&
         place.compare_exchange_strong(expected, place_of(page, frame), std::memory_order_release,
                                       std::memory_order_relaxed)) {
       Frame& header = frames_[frame];
@@ -85,7 +85,7 @@ void BlockCache::evict(FrameIndex frame) noexcept {
   bool is_taken_back = false;
   for (Place& place : bucket_of(page).places) {
     if (place.load(std::memory_order_relaxed) == place_of(page, frame)) {
-      place.store(kNobody, std::memory_order_relaxed);  // no other thread changes a taken slot
+      place.store(kEmptySlot, std::memory_order_relaxed);  // no other thread changes a taken slot
       is_taken_back = true;
       break;
     }

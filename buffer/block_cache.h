@@ -70,9 +70,9 @@ class BlockCache {
   [[nodiscard]] bool try_evict(FrameIndex frame);
 
  private:
-  /// The low half of a page id above a frame's index plus 1; kNobody is an empty slot.
+  /// The low half of a page id above a frame's index plus 1; kEmptySlot is an empty slot.
   using Place = std::atomic<std::uint64_t>;
-  static constexpr std::uint64_t kNobody = 0;
+  static constexpr std::uint64_t kEmptySlot = 0;
   static constexpr std::size_t kPlaces = 16;
   struct alignas(128) Bucket {
     std::array<Place, kPlaces> places;
@@ -83,7 +83,7 @@ class BlockCache {
     return raw(page) << 32 | (raw(frame) + std::uint64_t{1});
   }
   [[nodiscard]] static bool names(std::uint64_t place, PageId page) noexcept {
-    return place != kNobody && place >> 32 == (raw(page) & UINT32_MAX);
+    return place != kEmptySlot && place >> 32 == (raw(page) & UINT32_MAX);
   }
   [[nodiscard]] static FrameIndex frame_of(std::uint64_t place) noexcept {
     return FrameIndex{static_cast<std::uint32_t>(place) - 1};

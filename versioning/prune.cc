@@ -109,7 +109,7 @@ void Pruner::begin_unseen() noexcept {
   }
 }
 
-bool Pruner::nobody_between(Gsn from, Gsn to) const noexcept {
+bool Pruner::no_snapshot_between(Gsn from, Gsn to) const noexcept {
   if (to > scan_.clock || scan_.being_taken < to) {
     return false;
   }
@@ -187,7 +187,7 @@ void Pruner::prune_between(Entry& entry) noexcept {
   while (version != nullptr && version->older() != nullptr) {
     Version* const older = version->older();
     const bool can_go = version->is_dated() && older->is_dated() &&
-                        nobody_between(older->timestamp(), version->timestamp());
+                        no_snapshot_between(older->timestamp(), version->timestamp());
     if (!can_go || !try_take_out(entry, younger, *version, older)) {
       younger = version;
     }
@@ -210,14 +210,14 @@ void Pruner::prune_last(Entry& entry) noexcept {
 
 bool Pruner::can_join(const Span& one, const Span& other) noexcept {
   const Span both = one.with(other);
-  return one.is_empty() || other.is_empty() || (scan() && nobody_between(both.from, both.to));
+  return one.is_empty() || other.is_empty() || (scan() && no_snapshot_between(both.from, both.to));
 }
 
 /// Whether a reader that looks at the span instead of the version sees the same.
 bool Pruner::may_fold(const Version& version, const Span& into) const noexcept {
   const Gsn date = version.timestamp();
   const Span both = into.with({date, date});
-  return date <= scan_.oldest_writer && nobody_between(both.from, both.to);
+  return date <= scan_.oldest_writer && no_snapshot_between(both.from, both.to);
 }
 
 namespace {
@@ -279,7 +279,7 @@ bool Pruner::try_merge_down(Version& version) noexcept {
   const std::lock_guard chain(entry.chain_latch());
   Version* const older = version.older();
   if (older == nullptr || !older->is_dated() || version.kind() == VersionKind::flags ||
-      !nobody_between(older->timestamp(), version.timestamp()) || !merge(version, *older)) {
+      !no_snapshot_between(older->timestamp(), version.timestamp()) || !merge(version, *older)) {
     return false;
   }
   VersionBuffer::take_out(entry, version);

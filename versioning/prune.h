@@ -90,7 +90,7 @@ class Pruner {
 
  private:
   [[nodiscard]] bool scan() noexcept;
-  [[nodiscard]] bool nobody_between(Gsn from, Gsn to) const noexcept;
+  [[nodiscard]] bool no_snapshot_between(Gsn from, Gsn to) const noexcept;
   [[nodiscard]] bool merge(const Version& newer, Version& older) noexcept;
   [[nodiscard]] bool try_take_out(Entry& entry, Version* younger, Version& version,
                                   Version* merged) noexcept;

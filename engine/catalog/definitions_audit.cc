@@ -12,7 +12,7 @@
 namespace palimpsest::engine {
 namespace {
 
-std::vector<UnusedTree> trees_of_nobody(const TreeCatalog& trees, const std::set<TreeId>& used) {
+std::vector<UnusedTree> trees_of_no_table(const TreeCatalog& trees, const std::set<TreeId>& used) {
   std::vector<UnusedTree> unused;
   for (const TreeCatalog::Entry& entry : trees.entries()) {
     const bool is_the_databases = entry.id == kCatalogTree || entry.name == kTablesTree;
@@ -45,7 +45,7 @@ DefinitionsAudit audit_definitions(TreeCatalog& trees) {
     }
   }
   if (audit.damaged.empty()) {
-    audit.unused = trees_of_nobody(trees, definitions.used());
+    audit.unused = trees_of_no_table(trees, definitions.used());
   }
   return audit;
 }

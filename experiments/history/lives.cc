@@ -86,7 +86,7 @@ std::string run_lives(const LivesOptions& options) {
           ? ""
           : fmt::format(
                 "{} lives were killed, {} transactions committed in them, {} of unknown "
-                "fate; the last one: ",
+                "outcome; the last one: ",
                 options.crashes, continuation.ok, continuation.unknown);
   return killed + tally.text();
 }

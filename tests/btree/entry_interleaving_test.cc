@@ -49,12 +49,12 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
     }
   }
   /// The writer with which a new writer conflicts when it changes the record; kNoWriter: none.
-  [[nodiscard]] WriterId rival_of_second() {
+  [[nodiscard]] WriterId conflict_of_second() {
     Writer second(memory(), kSecond);
     const WriteOutcome outcome = tree().update(second, key_of(kRecord), "second");
     return outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
   }
-  /// As rival_of_second(), in a thread of its own. When this returns a thread waits for a latch,
+  /// As conflict_of_second(), in a thread of its own. When this returns a thread waits for a latch,
   /// most likely that one, or that thread has ended.
   [[nodiscard]] std::thread second_in_thread(WriterId& conflicting_writer) {
     const auto goes_on = std::make_shared<std::atomic<bool>>(true);
@@ -64,7 +64,7 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
     };
     const SyncHook parked("latch.park.marked", stopped);
     std::thread thread([this, stopped, &conflicting_writer] {
-      conflicting_writer = rival_of_second();
+      conflicting_writer = conflict_of_second();
       stopped();
     });
     goes_on->wait(true);
@@ -72,7 +72,7 @@ class EntryInterleaving : public palimpsest::test::InterleavingTest {
   }
   void expect_as_after(Writer& first) {
     first.end();
-    EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+    EXPECT_EQ(conflict_of_second(), versioning::kNoWriter);
     EXPECT_TRUE(palimpsest::test::sound(*database_));
   }
 };
@@ -124,11 +124,11 @@ TEST_F(EntryInterleaving, TwoLoaders) {
   Writer first(memory(), kFirst);
   ASSERT_NO_FATAL_FAILURE(claim_and_evict(first));
   SyncBarrier loading("buffer.fault.entered");
-  WriterId loader_rival{};
+  WriterId conflict_of_loader{};
   std::thread loader([&] {
     Writer third(memory(), WriterId{3});
     const WriteOutcome outcome = tree().remove(third, key_of(kRecord));
-    loader_rival = outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
+    conflict_of_loader = outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
   });
   loading.wait_until_reached();
   WriterId conflicting_writer{};
@@ -137,7 +137,7 @@ TEST_F(EntryInterleaving, TwoLoaders) {
   second.join();
   loader.join();
   EXPECT_EQ(conflicting_writer, kFirst);
-  EXPECT_EQ(loader_rival, kFirst);
+  EXPECT_EQ(conflict_of_loader, kFirst);
   expect_as_after(first);
 }
 
@@ -157,7 +157,7 @@ TEST_F(EntryInterleaving, PageThatIsReadyGetsItsTableWhenItIsAttached) {
   database_->pool().finish_loads(loads);
   ASSERT_FALSE(resident(kRecord)) << "it was attached at once";
   EXPECT_EQ(orphans(), 1U);
-  EXPECT_EQ(rival_of_second(), kFirst);
+  EXPECT_EQ(conflict_of_second(), kFirst);
   EXPECT_EQ(orphans(), 0U);
   expect_as_after(first);
 }
@@ -200,7 +200,7 @@ TEST_F(EntryInterleaving, ReadAhead) {
     return false;
   }));
   EXPECT_EQ(orphans(), 0U);
-  EXPECT_EQ(rival_of_second(), kFirst);
+  EXPECT_EQ(conflict_of_second(), kFirst);
   expect_as_after(first);
 }
 
@@ -211,7 +211,7 @@ TEST_F(EntryInterleaving, FailedLoadLeavesTheOrphan) {
   disk_.inject({.error = EIO, .kinds = unsigned(palimpsest::test::SimKind::read), .nth = 1});
   EXPECT_ANY_THROW(static_cast<void>(value_of(kRecord)));
   EXPECT_EQ(orphans(), 1U);
-  EXPECT_EQ(rival_of_second(), kFirst);
+  EXPECT_EQ(conflict_of_second(), kFirst);
   expect_as_after(first);
 }
 
@@ -245,10 +245,10 @@ TEST_F(EntryInterleaving, EndDuringSplitsAndMerges) {
     EXPECT_NE(table_of(leaf.frame()), before) << "the entry has not moved";
     EXPECT_NE(table_of(leaf.frame()), nullptr);
   }
-  EXPECT_EQ(rival_of_second(), kFirst);
+  EXPECT_EQ(conflict_of_second(), kFirst);
   ending.release();
   owner.join();
-  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  EXPECT_EQ(conflict_of_second(), versioning::kNoWriter);
   // the release was counted at the entry's old table, and is found all the same
   for (int i = 0; i < 70; ++i) {
     ASSERT_TRUE(tree().update(key_of(kRecord), new_value(kRecord)));
@@ -276,11 +276,11 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsSplit) {
   }
   ASSERT_EQ(table_beside(kRecord - 2), before) << "it is not where the record was";
   ASSERT_NE(table_beside(kRecord), before) << "the record has not moved";
-  EXPECT_EQ(rival_of_second(), kFirst);
+  EXPECT_EQ(conflict_of_second(), kFirst);
   found.release();
   owner.join();
   EXPECT_TRUE(palimpsest::test::sound(*database_));
-  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  EXPECT_EQ(conflict_of_second(), versioning::kNoWriter);
   {
     Writer second(memory(), kSecond);
     EXPECT_TRUE(tree().update(second, key_of(kRecord - 2), "second").conflict);
@@ -301,7 +301,7 @@ TEST_F(EntryInterleaving, EndWhileThePageThatWasAtHandIsEvicted) {
   ASSERT_EQ(orphans(), 1U);
   found.release();
   owner.join();
-  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  EXPECT_EQ(conflict_of_second(), versioning::kNoWriter);
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }
 
@@ -333,7 +333,7 @@ TEST_F(EntryInterleaving, EndWhileTheLastVersionIsCollected) {
   taken.release();
   collector.join();
   EXPECT_EQ(tables_meanwhile, 1U) << "the entry went while a thread was at its chain";
-  EXPECT_EQ(rival_of_second(), versioning::kNoWriter);
+  EXPECT_EQ(conflict_of_second(), versioning::kNoWriter);
   EXPECT_EQ(memory().tables(), 0U);
   EXPECT_TRUE(palimpsest::test::sound(*database_));
 }

@@ -39,7 +39,7 @@ using versioning::WriterId;
 
 constexpr std::uint32_t kPageSize = 4096;
 
-WriterId rival_of(const WriteOutcome& outcome) {
+WriterId conflict_of(const WriteOutcome& outcome) {
   return outcome.conflict ? outcome.conflict->with : versioning::kNoWriter;
 }
 
@@ -111,9 +111,9 @@ TEST_F(LeafEntriesTest, RemovedRecordConflictsUntilItsRemoverEnds) {
   Writer two(memory(), WriterId{2});
   EXPECT_TRUE(tree().remove(one, "key").existed);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(rival_of(tree().insert(two, "key", "other")), WriterId{1});
-    EXPECT_EQ(rival_of(tree().upsert(two, "key", "other")), WriterId{1});
-    EXPECT_EQ(rival_of(tree().update(two, "key", "other")), WriterId{1});
+    EXPECT_EQ(conflict_of(tree().insert(two, "key", "other")), WriterId{1});
+    EXPECT_EQ(conflict_of(tree().upsert(two, "key", "other")), WriterId{1});
+    EXPECT_EQ(conflict_of(tree().update(two, "key", "other")), WriterId{1});
     EXPECT_EQ(tree().remove(two, "key").conflict->key, "key");
   }
   ASSERT_TRUE(tree().insert("key", "by no writer"));
@@ -230,7 +230,7 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_TRUE(tree().update(one, "key", "short").existed);
   ASSERT_TRUE(tree().mark_deleted("key"));
   EXPECT_TRUE(marked("key"));
-  EXPECT_EQ(rival_of(tree().insert(two, "key", "new")), WriterId{1});
+  EXPECT_EQ(conflict_of(tree().insert(two, "key", "new")), WriterId{1});
   EXPECT_FALSE(tree().update(one, "key", "a ghost is absent").existed);
   EXPECT_FALSE(tree().remove(one, "key").existed);
   EXPECT_FALSE(tree().edit(one, "key", [](ValueEditor&) { FAIL(); }).existed);
@@ -238,7 +238,7 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
   EXPECT_TRUE(sound(*database_));
   EXPECT_FALSE(tree().insert(one, "key", "revived").existed);
   EXPECT_TRUE(marked("key"));
-  EXPECT_EQ(rival_of(tree().update(two, "key", "other")), WriterId{1});
+  EXPECT_EQ(conflict_of(tree().update(two, "key", "other")), WriterId{1});
   ASSERT_TRUE(tree().mark_deleted("key"));
   one.end();
   EXPECT_EQ(purge(), 1U);
@@ -251,7 +251,7 @@ TEST_F(LeafEntriesTest, GhostStaysWhileItsWriterIsActive) {
 TEST_F(LeafEntriesTest, FrequentPurgesTryPlacesFurtherAndFurtherFromTheKey) {
   const auto key_of = [](int number) { return fmt::format("key{:02}", number); };
   Writer one(memory(), WriterId{1});
-  const auto bury = [&](int from, int to, bool claims) {
+  const auto make_ghosts = [&](int from, int to, bool claims) {
     for (int number = from; number < to; ++number) {
       EXPECT_TRUE(!claims || tree().update(one, key_of(number), "other").existed);
       ASSERT_TRUE(tree().mark_deleted(key_of(number)));
@@ -260,13 +260,14 @@ TEST_F(LeafEntriesTest, FrequentPurgesTryPlacesFurtherAndFurtherFromTheKey) {
   for (int number = 0; number < 60; ++number) {
     ASSERT_TRUE(tree().insert(key_of(number), "value"));
   }
-  bury(20, 30, true);
+  make_ghosts(20, 30, true);
   EXPECT_EQ(tree().try_purge_ghosts({}, key_of(35)), 0U);
-  bury(12, 13, false);  // the eleventh before the key: the first, second, fourth, eighth are tried
+  make_ghosts(12, 13,
+              false);  // the eleventh before the key: the first, second, fourth, eighth are tried
   EXPECT_EQ(tree().try_purge_ghosts({}, key_of(30)), 0U);
   EXPECT_EQ(tree().try_purge_ghosts({}, key_of(28)), 0U) << "the ninth";
   EXPECT_EQ(tree().try_purge_ghosts({}, key_of(27)), 1U) << "the eighth";
-  bury(40, 60, false);
+  make_ghosts(40, 60, false);
   EXPECT_EQ(tree().try_purge_ghosts({}, "key005"), 20U)
       << "round the leaf, of a key without record";
   EXPECT_TRUE(sound(*database_));
@@ -555,7 +556,7 @@ TEST_F(LeafEntriesTest, RecordIsClaimedAlthoughItsIdleEntryWentFirst) {
   EXPECT_TRUE(tree().update(two, big_endian(1), std::string(1010, 'x')).existed);
   EXPECT_EQ(leaf_count(), 1U);
   EXPECT_TRUE(sound(*database_));
-  EXPECT_EQ(rival_of(tree().update(three, big_endian(1), "other")), WriterId{2});
+  EXPECT_EQ(conflict_of(tree().update(three, big_endian(1), "other")), WriterId{2});
   const versioning::MappingTable* table = table_of(leaf_of(big_endian(1)).frame());
   EXPECT_EQ(table->find(big_endian(0)), nullptr) << "the test is about entries that go";
 }

@@ -372,7 +372,7 @@ TEST_F(BulkRange, GivesWayAndGoesOn) {
   ASSERT_TRUE(update(bulk, 1'400, 1));
   int asked = 0;
   {
-    const SyncHook buried("btree.range.erased", [&] {
+    const SyncHook erased("btree.range.erased", [&] {
       if (++asked % 10 == 0) {
         database_->transactions().cancel_older_than(database_->transactions().now());
       }
@@ -391,7 +391,7 @@ TEST_F(BulkRange, ACrashLeavesAllOfItOrNothing) {
   Rows changed = old;
   palimpsest::test::CrashImages crashes(disk_);
   {
-    const SyncHook buried("btree.range.erased", [&] { crashes.take(); });
+    const SyncHook erased("btree.range.erased", [&] { crashes.take(); });
     InBulk bulk(*database_);
     crashes.take_at_operations();
     change_before(bulk, changed, 300);
@@ -399,7 +399,7 @@ TEST_F(BulkRange, ACrashLeavesAllOfItOrNothing) {
     database_->checkpointer().run();
     erase_rows(bulk, changed, 130, 320);
     bulk.commit();
-    EXPECT_GT(buried.hits(), 10U);
+    EXPECT_GT(erased.hits(), 10U);
   }
   crashes.set_committed();
   crashes.take();

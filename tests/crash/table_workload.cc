@@ -111,9 +111,9 @@ bool TableWorkload::sweep() {
 }
 
 // A call may be too much for a log as small as the campaign's: then nothing of it is there.
-void TableWorkload::step(bool is_watched, FunctionRef<void()> end_others) {
+void TableWorkload::step(bool is_watched, FunctionRef<void()> end_other_transactions) {
   try {
-    try_step(is_watched, end_others);
+    try_step(is_watched, end_other_transactions);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::transaction_too_old) {
       throw;
@@ -121,13 +121,13 @@ void TableWorkload::step(bool is_watched, FunctionRef<void()> end_others) {
   }
 }
 
-void TableWorkload::try_step(bool is_watched, FunctionRef<void()> end_others) {
+void TableWorkload::try_step(bool is_watched, FunctionRef<void()> end_other_transactions) {
   if (table_ == nullptr) {
-    end_others();
+    end_other_transactions();
     make_table();
   } else if (!open_) {
     if (random_.one_in(2)) {
-      end_others();
+      end_other_transactions();
       begin_bulk();
     } else {
       write_rows(is_watched);

@@ -43,8 +43,8 @@ class TableWorkload {
   void close() noexcept;
 
   /// Throws what the engine throws, and Mismatch. `is_watched`: some transaction may see the state
-  /// before the last bulk. `end_others` ends all transactions, including that one.
-  void step(bool is_watched, FunctionRef<void()> end_others);
+  /// before the last bulk. `end_other_transactions` ends all transactions, including that one.
+  void step(bool is_watched, FunctionRef<void()> end_other_transactions);
   /// Runs a part of the background work; false if there is nothing to do.
   bool sweep();
 
@@ -57,7 +57,7 @@ class TableWorkload {
   };
   using Write = FunctionRef<Outcome(const engine::TableWrites&)>;
 
-  void try_step(bool is_watched, FunctionRef<void()> end_others);
+  void try_step(bool is_watched, FunctionRef<void()> end_other_transactions);
   void make_table();
   void begin_bulk();
   void change_in_bulk();

@@ -226,12 +226,12 @@ void Workload::begin() {
 // that one was cancelled meanwhile to free the log. The change was made on a state that the model
 // does not know, so it is undone.
 void Workload::change_some() {
-  const txn::Transaction* who = open_[random_.below(open_.size())].handle.get();
+  const txn::Transaction* chosen = open_[random_.below(open_.size())].handle.get();
   const std::size_t count = 1 + random_.below(profile_.changes_most);
   for (std::size_t i = 0; i < count; ++i) {
     make_room();
-    const auto open =
-        std::ranges::find_if(open_, [&](const Open& other) { return other.handle.get() == who; });
+    const auto open = std::ranges::find_if(
+        open_, [&](const Open& other) { return other.handle.get() == chosen; });
     if (open == open_.end()) {
       return;  // it was too old
     }

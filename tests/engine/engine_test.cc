@@ -406,29 +406,29 @@ TEST_F(DatabaseTest, MakingATreeCoversWhatWasUndoneBefore) {
   static_cast<void>(tree());
   Gsn before{};
   std::vector<txn::TransactionPtr> others;
-  const auto end_others = [&] {
+  const auto end_other_transactions = [&] {
     for (const txn::TransactionPtr& other : others) {
       other->rollback();
     }
     others.clear();
   };
-  const auto insert_undo_and_begin_others = [&] {
-    end_others();
+  const auto insert_undo_and_begin_more = [&] {
+    end_other_transactions();
     before = insert_and_undo(kRecords);
     for (int i = 0; i < 8; ++i) {  // one of them in the slot that has undone it
       others.push_back(database_->begin());
     }
     return raw(database_->transactions().now()) < raw(before) + kRecords;
   };
-  if (!insert_undo_and_begin_others()) {
+  if (!insert_undo_and_begin_more()) {
     // The thread that writes the log began in the middle. Now it rests for its interval.
-    ASSERT_TRUE(insert_undo_and_begin_others());
+    ASSERT_TRUE(insert_undo_and_begin_more());
   }
   {
     const auto root = tree("second").descent().leaf<buffer::SharedPage>(btree::Target{});
     EXPECT_GE(raw(btree::gsn_of(root.page())), raw(before) + 2 * kRecords);
   }
-  end_others();
+  end_other_transactions();
 }
 
 TEST_F(DatabaseTest, AConflictNamesTheKey) {

@@ -53,7 +53,7 @@ class StableLeaves : public ::testing::Test {
     ASSERT_FALSE(by->upsert(*tree_, key_of(number), value).conflict);
   }
   /// Other transactions commit: the clock advances, and slots compute what is stable.
-  void others_commit() {
+  void other_transactions_commit() {
     for (int i = 0; i < 3; ++i) {
       const auto other = begin();
       change(other, kElsewhere, fmt::format("other {}", ++others_));
@@ -83,7 +83,7 @@ TEST_F(StableLeaves, AreReadAsTheyLieByNewSnapshots) {
   change(writer, 0, "after");
   ASSERT_FALSE(writer->remove(*tree_, key_of(1)).conflict);
   writer->commit();
-  others_commit();
+  other_transactions_commit();
   const auto fresh = begin();
   EXPECT_EQ(latches_of_reading(fresh, 0, "after"), 0U);
   EXPECT_EQ(latches_of_reading(fresh, 1, "none"), 0U);
@@ -103,14 +103,14 @@ TEST_F(StableLeaves, AreNotWhileATransactionChangesThem) {
     const std::string value = fmt::format("after {}", name_of(isolation));
     const std::string before = read_newly(0);
     change(writer, 0, value);
-    others_commit();
+    other_transactions_commit();
     const auto during = begin();
     EXPECT_EQ(read(during, 0), before);
     EXPECT_EQ(read_newly(0), before);
     writer->commit();
     EXPECT_EQ(read(during, 0), before);
     EXPECT_EQ(read_newly(0), value);
-    others_commit();
+    other_transactions_commit();
     EXPECT_EQ(read(during, 0), before);
     EXPECT_EQ(latches_of_reading(begin(), 0, value), 0U);
   }
@@ -121,16 +121,16 @@ TEST_F(StableLeaves, AreNotWhileATransactionChangesThem) {
 TEST_F(StableLeaves, AreNotBecauseOtherTransactionsHaveEnded) {
   const auto writer = begin();
   change(writer, 0, "after");
-  others_commit();
+  other_transactions_commit();
   const auto other = begin();
   change(other, 1, "other");
   other->commit();
-  others_commit();
+  other_transactions_commit();
   const auto during = begin();
   EXPECT_EQ(read(during, 0), "before");
   EXPECT_EQ(read(during, 1), "other");
   writer->commit();
-  others_commit();
+  other_transactions_commit();
   EXPECT_EQ(read(during, 0), "before");
   EXPECT_EQ(read_newly(0), "after");
 }
@@ -144,14 +144,14 @@ TEST_F(StableLeaves, AreNotWhenACommitHasBegun) {
     bool first = true;
     const SyncHook begun("txn.commit.begun", [&] {
       if (std::exchange(first, false)) {
-        others_commit();
+        other_transactions_commit();
         during = begin();
         EXPECT_EQ(read(during, 0), "before");
       }
     });
     writer->commit();
   }
-  others_commit();
+  other_transactions_commit();
   EXPECT_EQ(read(during, 0), "before");
   EXPECT_EQ(read_newly(0), "after");
 }
@@ -165,14 +165,14 @@ TEST_F(StableLeaves, AreNotBetweenTheStepsOfARollback) {
   {
     const SyncHook undone("txn.undo.done", [&] {
       ++steps;
-      others_commit();
+      other_transactions_commit();
       EXPECT_EQ(read_newly(0), "before");
       EXPECT_EQ(read_newly(1), "before");
     });
     writer->rollback();
   }
   EXPECT_EQ(steps, 3);
-  others_commit();
+  other_transactions_commit();
   EXPECT_EQ(latches_of_reading(begin(), 0, "before"), 0U);
 }
 
@@ -186,10 +186,10 @@ TEST_F(StableLeaves, AreNotWhenAStatementWasUndone) {
     EXPECT_FALSE(tree_->upsert(by, key_of(0), "undone").conflict);
     return Undone();
   });
-  others_commit();
+  other_transactions_commit();
   EXPECT_EQ(read_newly(0), "before");
   change(writer, 0, "after");
-  others_commit();
+  other_transactions_commit();
   const auto during = begin();
   EXPECT_EQ(read(during, 0), "before");
   writer->commit();
@@ -222,16 +222,16 @@ TEST_F(StableLeaves, AreNotWhereverTheChangesGo) {
       ASSERT_EQ(read(by, i), i % 10 == 0 ? changed : "before") << i;
     }
   };
-  others_commit();
+  other_transactions_commit();
   const auto during = begin();
   ASSERT_NO_FATAL_FAILURE(expect_seen_as(during, "before"));
   fill([&](txn::Transaction& by, const std::string& key) {
     ASSERT_TRUE(by.remove(*tree_, key).existed);
   });
-  others_commit();
+  other_transactions_commit();
   ASSERT_NO_FATAL_FAILURE(expect_seen_as(begin(), "before"));
   writer->commit();
-  others_commit();
+  other_transactions_commit();
   ASSERT_NO_FATAL_FAILURE(expect_seen_as(during, "before"));
   ASSERT_NO_FATAL_FAILURE(expect_seen_as(begin(), "after"));
   ASSERT_NO_FATAL_FAILURE(expect_seen_as(old_, "before"));

@@ -62,7 +62,7 @@ struct Step {
   RowState after{};        ///< of definitions only `id` matters; 0: it is gone
 };
 
-enum class Fate : std::uint8_t {
+enum class CommitOutcome : std::uint8_t {
   unused = 0,
   open,
   announced,     ///< its commit has been called: it may be found
@@ -71,7 +71,7 @@ enum class Fate : std::uint8_t {
 };
 
 struct Entry {
-  std::atomic<Fate> fate{Fate::unused};
+  std::atomic<CommitOutcome> outcome{CommitOutcome::unused};
   bool is_durable = false;  ///< its acknowledgement is a promise
   bool is_loose = false;    ///< at isolation none
   bool is_alone = false;    ///< a call without a transaction: it leaves no marker
@@ -95,15 +95,15 @@ struct ThreadJournal {
   /// The last one that may be found.
   [[nodiscard]] std::uint64_t announced_last() const {
     std::uint64_t number = last();
-    while (number > before && at(number).fate != Fate::announced &&
-           at(number).fate != Fate::acknowledged) {
+    while (number > before && at(number).outcome != CommitOutcome::announced &&
+           at(number).outcome != CommitOutcome::acknowledged) {
       --number;
     }
     return number;
   }
   [[nodiscard]] static bool is_promised(const Entry& entry, bool any) {
     const bool has_changes = !entry.is_alone || entry.steps_end != entry.steps_begin;
-    return entry.fate == Fate::acknowledged && (any || entry.is_durable) && has_changes;
+    return entry.outcome == CommitOutcome::acknowledged && (any || entry.is_durable) && has_changes;
   }
   /// The last one that must be found; of all acknowledged ones, or of the durable ones only.
   [[nodiscard]] std::uint64_t promised_last(bool any) const {

@@ -59,7 +59,8 @@ class Alone {
  private:
   [[nodiscard]] bool is_alone(std::uint64_t number) const {
     const Entry& entry = journal_.at(number);
-    return entry.is_alone && entry.fate != Fate::given_up && entry.fate != Fate::open;
+    return entry.is_alone && entry.outcome != CommitOutcome::given_up &&
+           entry.outcome != CommitOutcome::open;
   }
   /// Whether no transaction among them has written a marker, or would have.
   [[nodiscard]] bool is_run(std::uint64_t first, std::uint64_t last) const {
@@ -67,7 +68,8 @@ class Alone {
       const Entry& entry = journal_.at(number);
       const bool is_left_out = skips_loose_ && entry.is_loose;
       if (!entry.is_alone && !is_left_out &&
-          (entry.fate == Fate::announced || entry.fate == Fate::acknowledged)) {
+          (entry.outcome == CommitOutcome::announced ||
+           entry.outcome == CommitOutcome::acknowledged)) {
         return false;
       }
     }
@@ -192,7 +194,7 @@ std::string position(const View& view, const Shared& shared, const Bounds& bound
   if (number > end) {
     return fmt::format("thread {}: {} is found, {} was the last one begun", thread, number, end);
   }
-  if (number > journal.before && journal.at(number).fate == Fate::given_up) {
+  if (number > journal.before && journal.at(number).outcome == CommitOutcome::given_up) {
     return fmt::format("thread {}: {} is found, and was rolled back", thread, number);
   }
   return "";

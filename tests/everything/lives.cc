@@ -355,7 +355,7 @@ std::string Lives::round() {
     const ThreadJournal& journal = (*shared_)->threads[thread];
     transactions_ += journal.count;
     for (std::uint32_t at = 0; at < journal.count; ++at) {
-      given_up_ += journal.entries[at].fate == Fate::given_up ? 1U : 0U;
+      given_up_ += journal.entries[at].outcome == CommitOutcome::given_up ? 1U : 0U;
     }
   }
   for (std::size_t number = 0; number < counts_.size(); ++number) {
@@ -376,10 +376,10 @@ std::string Lives::story() const {
       const Entry& entry = journal.at(number);
       text += fmt::format(" {} {}{} ({} steps, {});", number, entry.is_durable ? "durable " : "",
                           entry.what, entry.steps_end - entry.steps_begin,
-                          entry.fate == Fate::acknowledged ? "acknowledged"
-                          : entry.fate == Fate::given_up   ? "given up"
-                          : entry.fate == Fate::announced  ? "announced"
-                                                           : "open");
+                          entry.outcome == CommitOutcome::acknowledged ? "acknowledged"
+                          : entry.outcome == CommitOutcome::given_up   ? "given up"
+                          : entry.outcome == CommitOutcome::announced  ? "announced"
+                                                                       : "open");
     }
   }
   return text;

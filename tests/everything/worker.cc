@@ -56,13 +56,13 @@ void Worker::begin(const char* what, bool is_durable, bool is_loose, bool is_alo
   next.is_alone = is_alone;
   next.steps_begin = at == 0 ? 0 : journal_.entries[at - 1].steps_end;
   next.steps_end = next.steps_begin;
-  next.fate = Fate::open;
+  next.outcome = CommitOutcome::open;
   journal_.count.store(at + 1);
   ids_ = 0;
 }
 
 void Worker::begin_again() {
-  entry().fate = Fate::open;
+  entry().outcome = CommitOutcome::open;
   entry().steps_end = entry().steps_begin;
 }
 
@@ -148,8 +148,8 @@ void Worker::check_row(const RowView& row, bool is_dirty) const {
   }
   const ThreadJournal& theirs = life_.shared.threads[writer];
   if (number > theirs.before) {
-    const Fate fate = theirs.at(number).fate;
-    if (fate != Fate::announced && fate != Fate::acknowledged) {
+    const CommitOutcome outcome = theirs.at(number).outcome;
+    if (outcome != CommitOutcome::announced && outcome != CommitOutcome::acknowledged) {
       fault(fmt::format("sees {:x}, which has not been committed", id));
     }
   }

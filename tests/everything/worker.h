@@ -103,8 +103,10 @@ class Worker {
   void begin(const char* what, bool is_durable, bool is_loose, bool is_alone);
   /// Its body is run again from its beginning.
   void begin_again();
-  void announce() { entry().fate = Fate::announced; }
-  void end(bool is_committed) { entry().fate = is_committed ? Fate::acknowledged : Fate::given_up; }
+  void announce() { entry().outcome = CommitOutcome::announced; }
+  void end(bool is_committed) {
+    entry().outcome = is_committed ? CommitOutcome::acknowledged : CommitOutcome::given_up;
+  }
   [[nodiscard]] bool has_room() const;
   [[nodiscard]] std::uint64_t number() const { return journal_.last(); }
   [[nodiscard]] Id new_id() { return (Id{thread_} + 1) << 56U | number() << 20U | ++ids_; }

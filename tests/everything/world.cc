@@ -91,7 +91,7 @@ Committed committed(const Shared& shared, const Positions& positions,
     for (std::uint64_t number = journal.before + 1; number <= positions[thread]; ++number) {
       const Entry& entry = journal.at(number);
       const bool is_left_out = looker && (entry.is_loose || (entry.is_alone && thread != *looker));
-      if (entry.fate == Fate::given_up || is_left_out) {
+      if (entry.outcome == CommitOutcome::given_up || is_left_out) {
         continue;
       }
       for (std::uint32_t at = entry.steps_begin; at < entry.steps_end; ++at) {

@@ -105,11 +105,11 @@ std::string History::text(TransactionNumber transaction) const {
          .key = keys_[access.key],
          .values = {found.begin(), found.end()}});
   }
-  constexpr const char* kFates[] = {"", "ok", "fail", "info"};
+  constexpr const char* kOutcomes[] = {"", "ok", "fail", "info"};
   std::string text = fmt::format(
       "T{} (process {}, events {} to {}, {}): ", transaction, record.process, record.begun,
       record.ended == ~std::uint64_t{0} ? "?" : fmt::format("{}", record.ended),
-      kFates[static_cast<int>(record.commit_status)]);
+      kOutcomes[static_cast<int>(record.commit_status)]);
   append_json(text, operations);
   return text;
 }

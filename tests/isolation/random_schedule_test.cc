@@ -122,12 +122,12 @@ class RandomScheduleTest : public Schedule {
     one.tried.insert(place_of(write.id));
     add_name(one.tried, before);
     add_name(one.tried, write.after);
-    bool open_rival = false;
-    bool open_rival_perhaps = false;
+    bool open_conflict = false;
+    bool possible_open_conflict = false;
     for (const auto& other : open_) {
       if (other && &*other != &one) {
-        open_rival = open_rival || meet(changed_by(*other), places);
-        open_rival_perhaps = open_rival_perhaps || meet(other->tried, one.tried);
+        open_conflict = open_conflict || meet(changed_by(*other), places);
+        possible_open_conflict = possible_open_conflict || meet(other->tried, one.tried);
       }
     }
     judge_bulks(one, outcome);
@@ -135,7 +135,7 @@ class RandomScheduleTest : public Schedule {
       case OutcomeKind::done:
         EXPECT_EQ(before.has_value(), !write.is_insert);
         EXPECT_FALSE(is_taken(seen, write)) << "two rows of one name";
-        EXPECT_FALSE(open_rival) << "over an uncommitted change";
+        EXPECT_FALSE(open_conflict) << "over an uncommitted change";
         EXPECT_FALSE(since(one, places, changed_at_)) << "over a change committed since";
         one.own.insert_or_assign(write.id, write.after);
         break;
@@ -144,7 +144,7 @@ class RandomScheduleTest : public Schedule {
         break;
       case OutcomeKind::absent: EXPECT_TRUE(!before && !write.is_insert); break;
       case OutcomeKind::conflict:
-        EXPECT_TRUE(open_rival_perhaps || one.is_bulk || bulk_with_table() != nullptr ||
+        EXPECT_TRUE(possible_open_conflict || one.is_bulk || bulk_with_table() != nullptr ||
                     since(one, one.tried, tried_at_))
             << "without a conflicting_writer";
         break;

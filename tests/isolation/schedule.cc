@@ -67,7 +67,7 @@ Table make_table(Database& database, const std::string& name) {
   return database.table(name);
 }
 
-void insert_others(Transaction& transaction, const Table& table, std::int64_t count) {
+void insert_other_rows(Transaction& transaction, const Table& table, std::int64_t count) {
   const std::string note(kOtherNoteBytes, 'o');
   for (std::int64_t id = ItemTable::kOthers; id < ItemTable::kOthers + count; ++id) {
     const std::string name = fmt::format("z{}", id);
@@ -156,9 +156,9 @@ ItemTable::ItemTable(const Setting& setting)
   Transaction transaction = database_.begin();
   table_.insert(transaction, {1, "n1", 10, "", 0}).require();
   table_.insert(transaction, {2, "n2", 20, "", 0}).require();
-  insert_others(transaction, table_, kOthersCount);
+  insert_other_rows(transaction, table_, kOthersCount);
   for (const Table& others : others_) {
-    insert_others(transaction, others, kEvictingCount);
+    insert_other_rows(transaction, others, kEvictingCount);
   }
   transaction.commit();
 }

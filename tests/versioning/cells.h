@@ -18,7 +18,7 @@
 namespace palimpsest::versioning::test {
 
 inline constexpr std::uint16_t kAlive = 1;
-inline constexpr std::uint16_t kDead = 2;  ///< as a ghost: the value stays
+inline constexpr std::uint16_t kGhost = 2;  ///< as a ghost: the value stays
 
 /// A record, or none.
 struct CellImage {

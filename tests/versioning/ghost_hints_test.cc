@@ -75,18 +75,18 @@ TEST_F(GhostHintsTest, BeyondABoundNothingIsNoted) {
 TEST(FoldedGhostHints, CanBeTakenFromTheirDateOn) {
   constexpr TreeId kOne{1};
   constexpr TreeId kOther{17};
-  FoldedGhostHints graves;
-  graves.note(kOne, "one", Gsn{10});
-  graves.note(kOther, "other", Gsn{12});
-  graves.note(kOther, "later", Gsn{20});
-  EXPECT_EQ(graves.take(kOne, Gsn{9}), std::nullopt);
-  EXPECT_EQ(graves.take(kOther, Gsn{9}), std::nullopt);
-  EXPECT_EQ(graves.take(kOther, Gsn{12}), "other");
-  EXPECT_EQ(graves.take(kOther, Gsn{12}), std::nullopt);
-  EXPECT_EQ(graves.take(kOne, Gsn{12}), "one");
-  EXPECT_EQ(graves.take(kOne, Gsn{20}), std::nullopt);
-  EXPECT_EQ(graves.take(kOther, Gsn{20}), "later");
-  EXPECT_EQ(graves.take(kOther, Gsn{30}), std::nullopt);
+  FoldedGhostHints hints;
+  hints.note(kOne, "one", Gsn{10});
+  hints.note(kOther, "other", Gsn{12});
+  hints.note(kOther, "later", Gsn{20});
+  EXPECT_EQ(hints.take(kOne, Gsn{9}), std::nullopt);
+  EXPECT_EQ(hints.take(kOther, Gsn{9}), std::nullopt);
+  EXPECT_EQ(hints.take(kOther, Gsn{12}), "other");
+  EXPECT_EQ(hints.take(kOther, Gsn{12}), std::nullopt);
+  EXPECT_EQ(hints.take(kOne, Gsn{12}), "one");
+  EXPECT_EQ(hints.take(kOne, Gsn{20}), std::nullopt);
+  EXPECT_EQ(hints.take(kOther, Gsn{20}), "later");
+  EXPECT_EQ(hints.take(kOther, Gsn{30}), std::nullopt);
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ TEST(VersionBuffer, TheCommitStatusOfTheNextTransactionIsNotBelieved) {
   writer.begin();
   ASSERT_TRUE(writer.write(0, "new"));
   std::atomic<bool> reader_looks = false;
-  std::atomic<bool> fate_is_next = false;
+  std::atomic<bool> status_is_next = false;
   std::thread reading;
   {
     const SyncHook dating("versioning.commit.dating", [&] {
@@ -315,14 +315,14 @@ TEST(VersionBuffer, TheCommitStatusOfTheNextTransactionIsNotBelieved) {
     const SyncHook undated("versioning.at.undated", [&] {
       reader_looks = true;
       reader_looks.notify_one();
-      fate_is_next.wait(false);
+      status_is_next.wait(false);
     });
     writer.commit();
     writer.begin();
     // it is active: its changes are invisible to all readers
     ASSERT_TRUE(writer.write(1, "newer"));
-    fate_is_next = true;
-    fate_is_next.notify_one();
+    status_is_next = true;
+    status_is_next.notify_one();
     reading.join();
   }
   writer.roll_back();

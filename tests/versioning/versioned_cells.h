@@ -190,7 +190,7 @@ class CellWriter {
            [&](MutableBytes into) { std::memcpy(into.data(), before.data(), into.size()); });
     }
     record.exists = true;
-    record.flags = value ? kAlive : kDead;
+    record.flags = value ? kAlive : kGhost;
     if (value) {
       record.value = *value;
     }

@@ -120,8 +120,8 @@ class Cluster:
                               text=True, cwd="/", env=self.environment(), check=False,
                               preexec_fn=entering(self.user))
         if done.returncode != 0:
-            who = (self.user or pwd.getpwuid(os.geteuid())).pw_name
-            raise Failed(f"{name}, as user {who}: {done.stderr.strip()}")
+            user = (self.user or pwd.getpwuid(os.geteuid())).pw_name
+            raise Failed(f"{name}, as user {user}: {done.stderr.strip()}")
 
     def environment(self):
         """Without our environment: variables of PostgreSQL could name another server."""

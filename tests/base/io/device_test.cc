@@ -485,7 +485,7 @@ TEST_F(OpenDeviceTest, PermissionsOfAnotherUserAreRefused) {
   ASSERT_EQ(::chmod(directory_.path().c_str(), 0755), 0);
   std::filesystem::create_directory(directory_.path("readable"));
   constexpr uid_t kNobody = 65534;
-  const auto as_nobody = [&](const auto& call) {
+  const auto as_other_user = [&](const auto& call) {
     return test::run_in_child([&] {
       if (::setresgid(kNobody, kNobody, kNobody) != 0 ||
           ::setresuid(kNobody, kNobody, kNobody) != 0) {
@@ -498,16 +498,16 @@ TEST_F(OpenDeviceTest, PermissionsOfAnotherUserAreRefused) {
     });
   };
   constexpr int kDenied = static_cast<int>(ErrorCode::permission_denied);
-  EXPECT_EQ(as_nobody([&] { return open_device(path, options(false)); }), kDenied);
-  EXPECT_EQ(as_nobody([&] { return open_device(directory_.path("other"), options(true)); }),
+  EXPECT_EQ(as_other_user([&] { return open_device(path, options(false)); }), kDenied);
+  EXPECT_EQ(as_other_user([&] { return open_device(directory_.path("other"), options(true)); }),
             kDenied);
-  EXPECT_EQ(as_nobody([&] {
+  EXPECT_EQ(as_other_user([&] {
               return open_device(directory_.path("readable"), options(false))
                   ->open("a", OpenMode::create_new, false);
             }),
             kDenied);
   ASSERT_EQ(::chmod(path.c_str(), 0755), 0);
-  EXPECT_EQ(as_nobody([&] {
+  EXPECT_EQ(as_other_user([&] {
               return open_device(path, options(false))->open("a", OpenMode::read_only, false);
             }),
             kDenied);

@@ -59,7 +59,7 @@ constexpr std::chrono::seconds kStuck(120);
 /// The outcome of a transaction.
 struct Report {
   std::uint32_t thread = 0;
-  KilledFate commit_status{};
+  KilledOutcome commit_status{};
   bool is_durable = false;
   std::uint64_t number = 0;
 };
@@ -95,8 +95,8 @@ void run_thread(Database& database, KilledThread& thread, std::uint64_t life,
                 SteadyClock::time_point end, int pipe) {
   for (std::uint64_t number = thread.number() + 1; SteadyClock::now() < end; ++number) {
     const KilledPlan plan = thread.plan(life, number);
-    const KilledFate commit_status = run_killed(database, plan);
-    if (commit_status == KilledFate::committed) {
+    const KilledOutcome commit_status = run_killed(database, plan);
+    if (commit_status == KilledOutcome::committed) {
       thread.commit(plan);
     }
     const Report report{.thread = thread.thread(),
@@ -223,7 +223,7 @@ class Lives {
   void note(const Report& report) {
     Reported& reported = reported_[report.thread];
     reported.ended = report.number;
-    if (report.commit_status == KilledFate::given_up) {
+    if (report.commit_status == KilledOutcome::given_up) {
       ++given_up_;
       reported.given_up.insert(report.number);
       return;
@@ -268,7 +268,7 @@ class Lives {
   void read_until_durable(const Process& process, SteadyClock::time_point deadline) {
     while (const auto report = process.read(deadline)) {
       note(*report);
-      if (report->is_durable && report->commit_status == KilledFate::committed) {
+      if (report->is_durable && report->commit_status == KilledOutcome::committed) {
         return;
       }
     }

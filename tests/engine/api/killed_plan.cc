@@ -400,7 +400,7 @@ void make_killed_tables(Database& database) {
   }
 }
 
-KilledFate run_killed(Database& database, const KilledPlan& plan) {
+KilledOutcome run_killed(Database& database, const KilledPlan& plan) {
   const RunOptions options{
       .transaction = {.durability =
                           plan.is_synchronous ? Durability::synchronous : Durability::asynchronous,
@@ -423,9 +423,9 @@ KilledFate run_killed(Database& database, const KilledPlan& plan) {
     if (!may_be_given_up(error.code())) {
       throw;
     }
-    return KilledFate::given_up;
+    return KilledOutcome::given_up;
   }
-  return plan.is_rolled_back ? KilledFate::given_up : KilledFate::committed;
+  return plan.is_rolled_back ? KilledOutcome::given_up : KilledOutcome::committed;
 }
 
 }  // namespace palimpsest::test

@@ -121,12 +121,12 @@ class KilledThread {
 /// Makes everything that must exist before the first transaction.
 void make_killed_tables(Database& database);
 
-enum class KilledFate : std::uint32_t {
+enum class KilledOutcome : std::uint32_t {
   given_up = 1,  ///< or rolled back, for certain
   committed
 };
 
 /// Runs the plan, again after conflicts. Throws if a call gives a wrong result.
-[[nodiscard]] KilledFate run_killed(Database& database, const KilledPlan& plan);
+[[nodiscard]] KilledOutcome run_killed(Database& database, const KilledPlan& plan);
 
 }  // namespace palimpsest::test

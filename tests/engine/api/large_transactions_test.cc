@@ -58,7 +58,7 @@ class LargeTransactions : public ::testing::Test {
     return sum;
   }
   /// Whether writes of other transactions to the table conflict while `by` has changed another row.
-  [[nodiscard]] bool keeps_others_out(const TransactionOptions& options) {
+  [[nodiscard]] bool blocks_other_writers(const TransactionOptions& options) {
     Transaction by = database_.begin(options);
     count(by, 1);
     Transaction other = database_.begin({.isolation = Isolation::read_committed});
@@ -112,9 +112,9 @@ TEST_F(LargeTransactions, ARunThatMustNotBeABulkIsToldOfTheBudget) {
 }
 
 TEST_F(LargeTransactions, TheOneThatExpectsManyChangesBeginsAsABulk) {
-  EXPECT_TRUE(keeps_others_out({.expected_changes = kRows}));
-  EXPECT_FALSE(keeps_others_out({.expected_changes = kFew}));
-  EXPECT_FALSE(keeps_others_out({}));
+  EXPECT_TRUE(blocks_other_writers({.expected_changes = kRows}));
+  EXPECT_FALSE(blocks_other_writers({.expected_changes = kFew}));
+  EXPECT_FALSE(blocks_other_writers({}));
   Transaction by = database_.begin({.expected_changes = kRows});
   count(by, kRows);
   by.commit();

@@ -145,7 +145,7 @@ class ApiModel : public ::testing::Test {
       end(open_.size() - 1);
     }
   }
-  [[nodiscard]] std::vector<ModelTransaction*> others_than(const ModelTransaction& by) {
+  [[nodiscard]] std::vector<ModelTransaction*> transactions_beside(const ModelTransaction& by) {
     std::vector<ModelTransaction*> others;
     for (const auto& open : open_) {
       if (&open->model != &by) {
@@ -178,7 +178,7 @@ class ApiModel : public ::testing::Test {
     if (is_modification(kind) && seen != nullptr && seen->body.size() > kModifiedMax) {
       return;  // refused if it does not lie in its page
     }
-    const auto others = others_than(by);
+    const auto others = transactions_beside(by);
     ModelAnswer answer = ask_row(table, by, others, key);
     OutcomeKind expected = OutcomeKind::done;
     if (is_insertion(kind) && seen != nullptr) {
@@ -249,7 +249,7 @@ class ApiModel : public ::testing::Test {
     ModelTable& table = *tables_.at(name);
     const std::int64_t lower = any(kParts);
     const std::int64_t upper = lower + any(one_in(10) ? kParts : 3);
-    const auto others = others_than(by);
+    const auto others = transactions_beside(by);
     ModelAnswer answer;
     answer.may_conflict = may_be_kept_out(table, by) || !others.empty() ||
                           (by.keeps_snapshot && table.bulk_committed > by.snapshot);

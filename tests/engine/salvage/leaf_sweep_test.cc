@@ -46,8 +46,8 @@ class Told final : public LeafSink {
   std::string text;
 
  private:
-  void tell(const std::string& who, const KeyPart& part) {
-    text += fmt::format("{}{}[{}..{}", text.empty() ? "" : " ", who, part.from,
+  void tell(const std::string& name, const KeyPart& part) {
+    text += fmt::format("{}{}[{}..{}", text.empty() ? "" : " ", name, part.from,
                         part.to ? std::string(*part.to) + ")" : "]");
   }
 };
@@ -105,11 +105,11 @@ TEST(LeafSweep, AtRandom) {
         put(part, static_cast<char>('0' + raw(leaf.page)));
       }
       void miss(const KeyPart& part) override { put(part, '-'); }
-      void put(const KeyPart& part, char who) {
+      void put(const KeyPart& part, char name) {
         for (char key = 'a'; key <= 'z'; ++key) {
           if (part.from <= std::string_view(&key, 1) &&
               (!part.to || std::string_view(&key, 1) < *part.to)) {
-            text[static_cast<std::size_t>(key - 'a')] += who;
+            text[static_cast<std::size_t>(key - 'a')] += name;
           }
         }
       }
@@ -118,8 +118,8 @@ TEST(LeafSweep, AtRandom) {
     Given source(leaves);
     sweep(source, owners);
     std::string found;
-    for (const std::string& who : owners.text) {
-      found += who;
+    for (const std::string& name : owners.text) {
+      found += name;
     }
     ASSERT_EQ(found, expected);
   }

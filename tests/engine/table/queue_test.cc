@@ -105,7 +105,7 @@ class QueueTest : public ::testing::Test {
 };
 
 /// The dead leaves that are acceptable at any time: a few that no search passes, and one a parent.
-constexpr std::size_t kDeadMax = 6;
+constexpr std::size_t kGhostLeavesMax = 6;
 
 // A transaction that may still write prevents the purge of the ghosts at the front, time and again.
 TEST_F(QueueTest, LeavesNeededWhenTheFrontPassedGoLater) {
@@ -125,7 +125,7 @@ TEST_F(QueueTest, LeavesNeededWhenTheFrontPassedGoLater) {
     }
     most = std::max(most, leaves().dead);
   }
-  EXPECT_LE(most, kDeadMax);
+  EXPECT_LE(most, kGhostLeavesMax);
   EXPECT_EQ(table_.rows().size(), 200U);
   EXPECT_TRUE(sound(table_.database()));
 }
@@ -146,7 +146,7 @@ TEST_F(QueueTest, LeavesThatAnotherSlotHasLeftGo) {
     put();
     take();
   }
-  EXPECT_LE(leaves().dead, kDeadMax);
+  EXPECT_LE(leaves().dead, kGhostLeavesMax);
   has_the_slot->commit();
 }
 
@@ -160,14 +160,14 @@ TEST_F(QueueTest, AnOldReaderKeepsWhatItSeesAndNoMore) {
     put();
     take();
   }
-  EXPECT_LE(leaves().dead, before.all + kDeadMax);
+  EXPECT_LE(leaves().dead, before.all + kGhostLeavesMax);
   EXPECT_EQ(seen_by(reader), seen);
   reader->commit();
   for (int i = 0; i < 3000; ++i) {
     put();
     take();
   }
-  EXPECT_LE(leaves().dead, kDeadMax);
+  EXPECT_LE(leaves().dead, kGhostLeavesMax);
   EXPECT_TRUE(sound(table_.database()));
 }
 

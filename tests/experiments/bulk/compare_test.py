@@ -67,7 +67,7 @@ class Plan(unittest.TestCase):
                     if run.variant.row == name]
             self.assertEqual([run.variant.name for run in runs], list(scale.files.tenfold_engines))
 
-    def test_everyone_reads_the_same_file_with_the_same_memory(self):
+    def test_all_programs_read_the_same_file_with_the_same_memory(self):
         for variant in plan.variants_of("files", NORMAL, plan.ENGINES):
             step, = variant.steps
             self.assertEqual(step.input, variant.row)
