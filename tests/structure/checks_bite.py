@@ -69,6 +69,7 @@ PLANTED = [
      "2 of 2 lines of prose"),
     ("plain_english", "base/plain.h", "#pragma once\nconst char* one() { return \"nobody \\\"has\\\" it\"; }  // He.\n"
      "const char* two() { return \"// who reads\"; }\n", "3 of 3 lines of prose"),
+    ("plain_english", "tests/names_test.cc", "TEST_F(Latch, WhoWaitsIsWoken) {}\n", "WhoWaitsIsWoken, does not say"),
     ("plain_english", "wal/log.h", "#pragma once\n// The log.\n", "gives wal/ no limit"),
     ("retired_terms", "btree/seen.h", "#pragma once\nclass Viewer {};\n", "given up for \"ReadView\""),
     ("doc_names", "docs/gone.md", "It calls `forget_all()`.\n", "there is no forget_all"),

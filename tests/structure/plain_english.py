@@ -1,5 +1,5 @@
 """Checks that prose names its subjects: counts "who", "nobody", "he" and their like in comments, documents, and
-string literals of several words.
+string literals of several words. Names of tests have none.
 
 plain_english_limits.txt gives each folder the lines that may have one, out of a thousand lines of prose. A folder
 that has come below its limit by a quarter or more needs a lower one: the limits only go down.
@@ -15,6 +15,9 @@ PERSONS = re.compile(
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 # A string literal may hold "//", and a comment may quote.
 TOKENS = re.compile(rf"(?P<comment>//[^\n]*)|(?P<string>{STRING})|'\\?[^\n]'")
+TEST_NAME = re.compile(
+    r"\bTEST(?:_[A-Z]+)?\(\w+,\s*(\w*(?:Who|Whom|Whoever|Nobody|Somebody|Someone|Everybody|Everyone|Others|He|Him|His)"
+    r"(?:[A-Z]\w*)?)\)")
 LIMITS = "plain_english_limits.txt"
 # Text that quotes what others wrote, and lists of these very words.
 EXEMPT = ("tests/structure/",)
@@ -53,6 +56,8 @@ def main():
     limits = {area: int(values[0]) for area, values in tree.exceptions(root, LIMITS).items()}
     lines, found, first = {}, {}, {}
     paths = [path for path in tree.sources(root) + sorted(documents(root)) if not path.startswith(EXEMPT)]
+    problems = [f"{path}: the name of a test, {name}, does not say which thread, transaction or caller"
+                for path in paths if path.endswith(".cc") for name in TEST_NAME.findall(tree.read(root, path))]
     for path in paths:
         area = area_of(path)
         for line in prose_of(root, path):
@@ -60,7 +65,7 @@ def main():
             if PERSONS.search(line):
                 found[area] = found.get(area, 0) + 1
                 first.setdefault(area, []).append(f"{path}: {line.strip()}")
-    problems = [f"{LIMITS} gives {area}/ no limit" for area in lines if area not in limits]
+    problems += [f"{LIMITS} gives {area}/ no limit" for area in lines if area not in limits]
     problems += [f"{LIMITS} names {area}, which has no prose" for area in limits if area not in lines]
     for area in sorted(set(lines) & set(limits)):
         share = found.get(area, 0) * 1000 / lines[area]
