@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk bench-endurance real-files check test fuzz mutate coverage crash soak noise lint format clean
+.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk bench-endurance real-files check test fuzz mutate coverage crash soak noise models lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,10 @@ soak:  ## everything beside everything for an hour; ten million random transacti
 noise:  ## threads held up everywhere, at random, a minute a test (NOISE=600: ten)
 	@tools/setup test
 	@tools/noise $(NOISE)
+
+models:  ## search the models of protocols with SPIN, and broken variants of them (3 minutes; MODELS=name: some)
+	@tools/setup models
+	@tools/models $(MODELS)
 
 lint:  ## formatting and clang-tidy over all sources; every header on its own
 	@tools/setup test
