@@ -76,6 +76,15 @@ class Folding {
   bool has_marked_ = false;
 };
 
+bool are_all_made(const LeafView& leaf, const MappingTable& table) noexcept {
+  for (SlotIndex slot = 0; slot < leaf.count(); ++slot) {
+    if (span_of(&table, leaf.flags(slot)) != SpanKind::made) {
+      return false;
+    }
+  }
+  return table.spans()->has(SpanKind::made);
+}
+
 bool any_versions(const MappingTable& table) noexcept {
   bool any = false;
   table.visit([&](const Entry& entry) { any = any || entry.has_versions(); });
@@ -113,6 +122,10 @@ bool LeafFolder::remember_marks(const buffer::Hanging& hanging) noexcept {
   if (spans == nullptr) {
     return true;
   }
+  if (are_all_made(leaf, table)) {
+    spans->remember_all_made();
+    return true;
+  }
   try {
     spans->remember(leaf.count());
   } catch (const std::bad_alloc&) {
@@ -124,6 +137,10 @@ bool LeafFolder::remember_marks(const buffer::Hanging& hanging) noexcept {
     }
   }
   return true;
+}
+
+bool LeafFolder::can_join(const versioning::Span& one, const versioning::Span& other) noexcept {
+  return Pruner(snapshots_, memory_).can_join(one, other);
 }
 
 }  // namespace palimpsest::btree

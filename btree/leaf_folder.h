@@ -8,7 +8,6 @@
 //
 // Latching: the caller holds the leaves exclusively; chains' latches are taken inside, those of
 //           version buffers only tried. Failure: none; without memory nothing is folded.
-//           buffers tried. Failure: none; without memory everything stays.
 // Thread-safety: all functions, from any thread.
 #pragma once
 
@@ -32,6 +31,8 @@ class LeafFolder final : public versioning::PageFolder {
 
   void fold(std::span<buffer::Hanging> hanging) noexcept override;
   [[nodiscard]] bool remember_marks(const buffer::Hanging& hanging) noexcept override;
+  [[nodiscard]] bool can_join(const versioning::Span& one,
+                              const versioning::Span& other) noexcept override;
 
  private:
   const versioning::Snapshots& snapshots_;

@@ -35,10 +35,11 @@ bool OrphanRegistry::detach(Frame& frame, MutableBytes page) noexcept {
   if (!attachment_->prepare_detach(hanging)) {
     return false;
   }
-  attached = attachment_->detach(*attached);
+  const PageId id = frame.page_id.load(std::memory_order_relaxed);
+  attached = attachment_->detach(*attached, id);
   frame.hang(nullptr);
   if (attached != nullptr) {
-    enter(frame.page_id.load(std::memory_order_relaxed), *attached);
+    enter(id, *attached);
     PALIMPSEST_SYNC_POINT("buffer.orphan.entered");
   }
   return true;
@@ -103,6 +104,9 @@ void OrphanRegistry::grow(Shard& shard) noexcept {
 }
 
 std::size_t OrphanRegistry::prune_some() noexcept {
+  if (attachment_ != nullptr && attachment_->has_absorbed()) {
+    attachment_->prune_absorbed(false);
+  }
   if (count() == 0) {
     return 0;
   }
@@ -112,6 +116,9 @@ std::size_t OrphanRegistry::prune_some() noexcept {
 }
 
 void OrphanRegistry::prune_all(FunctionRef<bool()> is_enough) noexcept {
+  if (attachment_ != nullptr && attachment_->has_absorbed()) {
+    attachment_->prune_absorbed(true);
+  }
   for (Shard& shard : shards_) {
     if (is_enough()) {
       return;

@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <span>
 
+#include "palimpsest/function_ref.h"
+
 #include "base/bytes.h"
 #include "base/ids.h"
 
@@ -66,9 +68,19 @@ class PageAttachment {
   [[nodiscard]] virtual bool prepare_detach(Hanging& hanging) noexcept = 0;
 
   /// Called after prepare_detach(), when the page leaves its frame. Returns what becomes the
-  /// orphan, or null if nothing is left of it (it is destroyed then). Caller holds the same
+  /// orphan, or null if nothing is left of it or the owner has *absorbed* it: it keeps what is left
+  /// of the attachments of many pages in one object (both destroyed then). Caller holds the same
   /// latches.
-  [[nodiscard]] virtual Attached* detach(Attached& attached) noexcept = 0;
+  [[nodiscard]] virtual Attached* detach(Attached& attached, PageId page) noexcept = 0;
+
+  /// Whether the attachment of any page is absorbed. If not, a thread that has read a page id from
+  /// a swip finds what that page has, if anything, in the orphan registry.
+  [[nodiscard]] virtual bool has_absorbed() const noexcept = 0;
+  /// If the page's attachment is absorbed: makes it anew, calls enter(), and then forgets that it
+  /// was absorbed. Throws std::bad_alloc and changes nothing. Caller holds no latch.
+  virtual void restore(PageId page, FunctionRef<void(Attached&)> enter) = 0;
+  /// prune() for what is absorbed: for a part of it, another one each time, or for all.
+  virtual void prune_absorbed(bool all) noexcept = 0;
 
   /// Called when the page comes back. Returns its attachment, or null if nothing is left
   /// (destroyed). The page is private to the caller, which may hold its parent exclusively.

@@ -71,6 +71,7 @@ bool PageLoader::begin(const OptimisticPage& parent, SwipRef child,
   if (loads.size() == kLoadsMax) {
     return false;
   }
+  orphans_.prepare_return(child.swip.page());
   const auto frame = free_frames_.take();
   if (!frame) {
     return false;

@@ -3,6 +3,8 @@
 // The steps of one fault, each argued against what may happen in between:
 //  1. The thread holds no latch while it waits. The caller has an optimistic parent at version v
 //     and a swip holding page id p at an offset of it.
+//     What an earlier eviction left of the page's attachment is made an orphan again, which needs
+//     memory and so may fail (orphan_registry.h).
 //  2. A free frame is latched exclusively and entered in the fault table as loading p. If p has an
 //     entry, the caller waits for that load or attaches its result.
 //  3. Only now is the swip read again and v validated. Still p: from here on until the entry goes,
@@ -32,8 +34,8 @@
 //           exclusively by its loader; only threads that want that page, or did, wait for it. In
 //           step 5 the loader only tries the parent; attach_ready has the parent, and only tries
 //           the frame.
-// Failure: Error corruption or io_error; then the frame is free again and the entry gone, so that
-//          the next reader tries anew and gets its own error.
+// Failure: Error corruption or io_error, std::bad_alloc; then the frame is free again and the entry
+//          gone, so that the next reader tries anew and gets its own error.
 #pragma once
 
 #include <cstdint>

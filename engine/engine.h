@@ -240,7 +240,7 @@ class Engine {
   std::optional<buffer::PageWriter> writer_;
   std::optional<btree::NodeKind> node_kind_;
   versioning::EntryMemory entries_;
-  versioning::TableAttachment tables_;
+  versioning::TableAttachment tables_{entries_};
   TreeMessages tree_messages_;
   buffer::PageKinds kinds_;
   std::optional<buffer::BufferPool> pool_;

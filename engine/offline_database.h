@@ -51,10 +51,10 @@ class OfflineDatabase {
   std::optional<buffer::SpaceMap> space_;
   std::optional<buffer::PageWriter> writer_;  ///< the pool requires one; nothing is ever dirty
   std::optional<btree::NodeKind> node_kind_;
-  versioning::TableAttachment tables_;
+  versioning::EntryMemory entries_;
+  versioning::TableAttachment tables_{entries_};
   buffer::PageKinds kinds_;
   std::optional<buffer::BufferPool> pool_;
-  versioning::EntryMemory entries_;
   versioning::BulkEpochs epochs_{entries_};
   std::optional<btree::LargeValueStore> large_values_;
   std::optional<TreeCatalog> catalog_;

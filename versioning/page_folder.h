@@ -7,6 +7,7 @@
 #include <span>
 
 #include "buffer/page_attachment.h"
+#include "versioning/spans.h"
 
 namespace palimpsest::versioning {
 
@@ -23,6 +24,9 @@ class PageFolder {
   /// Called when the page leaves memory: its spans remember which records are marked. False: it has
   /// to stay. Caller holds the page's exclusive latch.
   [[nodiscard]] virtual bool remember_marks(const buffer::Hanging& hanging) noexcept = 0;
+
+  /// Whether two spans can be joined (Pruner::can_join()).
+  [[nodiscard]] virtual bool can_join(const Span& one, const Span& other) noexcept = 0;
 
  protected:
   PageFolder() = default;

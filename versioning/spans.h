@@ -27,7 +27,9 @@
 //             (5) marks are never written (I-6). While the page is not in memory, the spans
 //                 remember which slots are marked: a page does not change meanwhile.
 // Latching: as for the mapping table that has it. Failure: remember() throws std::bad_alloc.
-// Memory: a cache line a leaf; while the page is not in memory, a quarter of a byte a slot more.
+// Memory: a cache line a leaf; while the page is not in memory, a quarter of a byte a slot more. A
+//         page that is not in memory and has all its records in its span "made" shares a block with
+//         many others instead (span_blocks.h).
 #pragma once
 
 #include <algorithm>
@@ -85,6 +87,12 @@ class Spans {
 
   // The marks of a page that is not in memory: two bits a slot
 
+  /// Remembers that every slot is marked as made; needs no memory.
+  void remember_all_made() noexcept {
+    forget_marks();
+    all_made_ = true;
+  }
+  [[nodiscard]] bool are_all_made() const noexcept { return all_made_; }
   /// Makes room for so many slots, none of which is marked. Throws std::bad_alloc.
   void remember(std::size_t slots) {
     forget_marks();
@@ -97,10 +105,12 @@ class Spans {
     marks_[slot / kSlotsPerByte] |= static_cast<std::uint8_t>(bit(slot, kind));
   }
   [[nodiscard]] bool is_marked(std::size_t slot, SpanKind kind) const noexcept {
-    return slot / kSlotsPerByte < marks_bytes_ &&
-           (marks_[slot / kSlotsPerByte] & bit(slot, kind)) != 0;
+    return (all_made_ && kind == SpanKind::made) ||
+           (slot / kSlotsPerByte < marks_bytes_ &&
+            (marks_[slot / kSlotsPerByte] & bit(slot, kind)) != 0);
   }
   void forget_marks() noexcept {
+    all_made_ = false;
     if (marks_ != nullptr) {
       memory_.deallocate(marks_, marks_bytes_);
       marks_ = nullptr;
@@ -119,6 +129,7 @@ class Spans {
   std::array<Span, 2> spans_{};
   std::uint8_t* marks_ = nullptr;
   std::size_t marks_bytes_ = 0;
+  bool all_made_ = false;
 };
 
 static_assert(sizeof(Spans) <= 64);

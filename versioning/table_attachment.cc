@@ -39,8 +39,46 @@ bool TableAttachment::prepare_detach(Hanging& hanging) noexcept {
   return folder_->remember_marks(hanging);
 }
 
-Attached* TableAttachment::detach(Attached& attached) noexcept {
-  return prune(attached) ? &attached : nullptr;
+Attached* TableAttachment::detach(Attached& attached, PageId page) noexcept {
+  if (!prune(attached)) {
+    return nullptr;
+  }
+  if (!absorb(table(attached), page)) {
+    return &attached;
+  }
+  MappingTable::destroy(table(attached));
+  return nullptr;
+}
+
+/// Whether the table says nothing but that all its page's records were made in one span, and a
+/// block says so from now on.
+bool TableAttachment::absorb(const MappingTable& table, PageId page) noexcept {
+  const Spans* const spans = table.spans();
+  if (table.count() != 0 || spans == nullptr || !spans->are_all_made() ||
+      spans->has(SpanKind::removed)) {
+    return false;
+  }
+  const std::shared_lock with_others(folding_);
+  return blocks_.enter(page, {.span = spans->of(SpanKind::made), .youngest = table.youngest()},
+                       [&](const Span& one, const Span& other) {
+                         return folder_ != nullptr && folder_->can_join(one, other);
+                       });
+}
+
+void TableAttachment::restore(PageId page, FunctionRef<void(Attached&)> enter) {
+  blocks_.take(page, [&](const SpanBlocks::Made& made) {
+    TablePtr table = MappingTable::make(memory_);
+    Spans& spans = table->make_spans();
+    spans.extend(SpanKind::made, made.span);
+    spans.remember_all_made();
+    table->left_version(made.youngest);
+    enter(*table.release());
+  });
+}
+
+void TableAttachment::prune_absorbed(bool all) noexcept {
+  static_cast<void>(all ? blocks_.prune_all(memory_.horizon())
+                        : blocks_.prune_some(memory_.horizon()));
 }
 
 Attached* TableAttachment::attach(Attached& attached) noexcept {

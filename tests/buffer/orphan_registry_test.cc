@@ -6,7 +6,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <vector>
 
 #include "base/random.h"
@@ -24,16 +27,48 @@ struct Thing final : Attached {
 
   PageId page;
   std::atomic<bool> needed{true};
-  bool stays = false;  ///< with its page, in memory
+  bool stays = false;        ///< with its page, in memory
+  bool is_absorbed = false;  ///< when its page leaves
 };
 
 /// Retains what is needed, and counts what exists.
 class Things final : public PageAttachment {
  public:
+  Things() = default;
+  ~Things() override {
+    for (const auto& [page, thing] : absorbed_) {
+      destroy(*thing);
+    }
+  }
+
   [[nodiscard]] bool prepare_detach(Hanging& hanging) noexcept override {
     return !static_cast<Thing*>(hanging.what)->stays;
   }
-  [[nodiscard]] Attached* detach(Attached& attached) noexcept override { return keep(attached); }
+  [[nodiscard]] Attached* detach(Attached& attached, PageId page) noexcept override {
+    Attached* const kept = keep(attached);
+    if (kept == nullptr || !static_cast<Thing*>(kept)->is_absorbed) {
+      return kept;
+    }
+    const std::scoped_lock lock(mutex_);
+    EXPECT_TRUE(absorbed_.emplace(page, static_cast<Thing*>(kept)).second);
+    absorbed_count_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  [[nodiscard]] bool has_absorbed() const noexcept override {
+    return absorbed_count_.load(std::memory_order_acquire) != 0;
+  }
+  void restore(PageId page, FunctionRef<void(Attached&)> enter) override {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = absorbed_.find(page); found != absorbed_.end()) {
+      if (fails_to_restore) {
+        throw std::bad_alloc();
+      }
+      enter(*found->second);
+      absorbed_.erase(found);
+      absorbed_count_.fetch_sub(1, std::memory_order_release);
+    }
+  }
+  void prune_absorbed(bool all) noexcept override { (all ? pruned_all : pruned_some)++; }
   [[nodiscard]] Attached* attach(Attached& attached) noexcept override { return keep(attached); }
   [[nodiscard]] bool prune(Attached& orphan) noexcept override { return keep(orphan) != nullptr; }
   void prune_all(std::span<Hanging> hanging) noexcept override {
@@ -52,6 +87,10 @@ class Things final : public PageAttachment {
   }
   [[nodiscard]] std::int64_t count() const { return count_; }
 
+  std::atomic<bool> fails_to_restore{false};
+  std::atomic<int> pruned_some{0};
+  std::atomic<int> pruned_all{0};
+
  private:
   Attached* keep(Attached& attached) noexcept {
     if (static_cast<Thing&>(attached).needed) {
@@ -62,6 +101,9 @@ class Things final : public PageAttachment {
   }
 
   std::atomic<std::int64_t> count_{0};
+  std::mutex mutex_;
+  std::map<PageId, Thing*> absorbed_;
+  std::atomic<std::int64_t> absorbed_count_{0};
 };
 
 void leave(OrphanRegistry& registry, Frame& frame, Thing* thing) {
@@ -163,8 +205,36 @@ TEST(OrphanRegistry, EndDestroysTheOrphans) {
   EXPECT_EQ(things.count(), 0);
 }
 
-// Each thread's pages leave and come back while other threads prune: needed attachments are always
-// found.
+// The attachments' owner may keep what is left of many in one object: they are orphans again before
+// their pages are read, or the page is not read.
+TEST(OrphanRegistry, WhatIsAbsorbedIsAnOrphanBeforeItsPageIsRead) {
+  Things things;
+  OrphanRegistry registry(&things);
+  Frame frame(kNoAge);
+  registry.prune_some();
+  EXPECT_EQ(things.pruned_some, 0) << "nothing is absorbed";
+  Thing* const thing = things.make(PageId{3});
+  thing->is_absorbed = true;
+  leave(registry, frame, thing);
+  EXPECT_EQ(registry.count(), 0U);
+  registry.prune_some();
+  registry.prune_all([] { return false; });
+  EXPECT_EQ(things.pruned_some, 1);
+  EXPECT_EQ(things.pruned_all, 1);
+  registry.prepare_return(PageId{4});
+  EXPECT_EQ(registry.count(), 0U);
+  things.fails_to_restore = true;
+  EXPECT_THROW(registry.prepare_return(PageId{3}), std::bad_alloc);
+  things.fails_to_restore = false;
+  registry.prepare_return(PageId{3});
+  registry.prepare_return(PageId{3});
+  EXPECT_EQ(registry.count(), 1U);
+  EXPECT_EQ(registry.page_returns(PageId{3}), thing);
+  things.destroy(*thing);
+}
+
+// Each thread's pages leave and come back while other threads prune, and prepare the return of any
+// page: needed attachments are always found.
 TEST(OrphanRegistry, ManyThreads) {
   constexpr std::size_t kThreads = 6;
   const std::uint64_t seed = palimpsest::test::seed();
@@ -179,8 +249,10 @@ TEST(OrphanRegistry, ManyThreads) {
       const PageId page{1 + at * kThreads + thread};
       if (away[at] == nullptr) {
         away[at] = things.make(page);
+        away[at]->is_absorbed = random.one_in(2);
         leave(registry, frame, away[at]);
       } else if (random.one_in(3)) {
+        registry.prepare_return(page);
         away[at]->needed = false;  // from here on it may be gone
         if (Attached* back = registry.page_returns(page)) {
           ADD_FAILURE() << "page " << raw(page)
@@ -189,6 +261,7 @@ TEST(OrphanRegistry, ManyThreads) {
         }
         away[at] = nullptr;
       } else {
+        registry.prepare_return(page);
         Attached* back = registry.page_returns(page);
         ASSERT_EQ(back, away[at]);
         leave(registry, frame, away[at]);
@@ -196,9 +269,11 @@ TEST(OrphanRegistry, ManyThreads) {
       if (random.one_in(8)) {
         registry.prune_some();
       }
+      registry.prepare_return(PageId{1 + random.below(away.size() * kThreads)});
     }
     for (std::size_t at = 0; at < away.size(); ++at) {
       if (away[at] != nullptr) {
+        registry.prepare_return(PageId{1 + at * kThreads + thread});
         ASSERT_EQ(registry.page_returns(PageId{1 + at * kThreads + thread}), away[at]);
         things.destroy(*away[at]);
       }

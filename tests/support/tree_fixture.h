@@ -66,7 +66,7 @@ class TreeDatabase {
   buffer::SpaceMap space_;
   btree::NodeKind node_kind_;
   versioning::EntryMemory entries_;
-  versioning::TableAttachment tables_;
+  versioning::TableAttachment tables_{entries_};
   buffer::PageKinds kinds_;
   buffer::BufferPool pool_;
   btree::LargeValueStore large_values_;

@@ -299,23 +299,23 @@ TEST_F(MappingTableTest, FailedAllocationsChangeNothing) {
 
 // The pool retains a table only if it has entries in use.
 TEST_F(MappingTableTest, AttachmentKeepsTablesInUseOnly) {
-  TableAttachment attachment;
+  TableAttachment attachment(memory_);
   MappingTable& table = *MappingTable::make(memory_).release();
   Entry& kept = insert(table, "kept", WriterId{1});
   insert(table, "gone", WriterId{2}).release();
-  EXPECT_EQ(attachment.detach(table), &table);
+  EXPECT_EQ(attachment.detach(table, PageId{7}), &table);
   EXPECT_EQ(table.count(), 1U);
   EXPECT_TRUE(attachment.prune(table));
   EXPECT_EQ(attachment.attach(table), &table);
   kept.release();
-  EXPECT_EQ(attachment.detach(table), nullptr);
+  EXPECT_EQ(attachment.detach(table, PageId{7}), nullptr);
   EXPECT_EQ(memory_.tables(), 0U);
   EXPECT_EQ(memory_.entries(), 0U);
 }
 
 // Several pages at a time: of some tables nothing remains, of some a part does.
 TEST_F(MappingTableTest, SeveralArePrunedTogether) {
-  TableAttachment attachment;
+  TableAttachment attachment(memory_);
   std::vector<buffer::Hanging> tables;
   std::vector<Model> models;
   for (std::size_t number = 0; number < 7; ++number) {
