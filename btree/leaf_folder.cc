@@ -139,8 +139,9 @@ bool LeafFolder::remember_marks(const buffer::Hanging& hanging) noexcept {
   return true;
 }
 
-bool LeafFolder::can_join(const versioning::Span& one, const versioning::Span& other) noexcept {
-  return Pruner(snapshots_, memory_).can_join(one, other);
+void LeafFolder::with_pruner(FunctionRef<void(Pruner&)> work) noexcept {
+  Pruner pruner(snapshots_, memory_);
+  work(pruner);
 }
 
 }  // namespace palimpsest::btree

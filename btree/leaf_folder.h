@@ -31,8 +31,7 @@ class LeafFolder final : public versioning::PageFolder {
 
   void fold(std::span<buffer::Hanging> hanging) noexcept override;
   [[nodiscard]] bool remember_marks(const buffer::Hanging& hanging) noexcept override;
-  [[nodiscard]] bool can_join(const versioning::Span& one,
-                              const versioning::Span& other) noexcept override;
+  void with_pruner(FunctionRef<void(versioning::Pruner&)> work) noexcept override;
 
  private:
   const versioning::Snapshots& snapshots_;

@@ -105,7 +105,7 @@ void OrphanRegistry::grow(Shard& shard) noexcept {
 
 std::size_t OrphanRegistry::prune_some() noexcept {
   if (attachment_ != nullptr && attachment_->has_absorbed()) {
-    attachment_->prune_absorbed(false);
+    attachment_->prune_some_absorbed();
   }
   if (count() == 0) {
     return 0;
@@ -117,7 +117,7 @@ std::size_t OrphanRegistry::prune_some() noexcept {
 
 void OrphanRegistry::prune_all(FunctionRef<bool()> is_enough) noexcept {
   if (attachment_ != nullptr && attachment_->has_absorbed()) {
-    attachment_->prune_absorbed(true);
+    attachment_->prune_all_absorbed(is_enough);
   }
   for (Shard& shard : shards_) {
     if (is_enough()) {

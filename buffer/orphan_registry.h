@@ -11,12 +11,9 @@
 // Entering cannot fail: the links lie in the orphans, and a shard that cannot grow its buckets has
 // longer chains.
 // Absorbed attachments (page_attachment.h) become orphans again before their pages are read:
-// making one needs memory, and so may fail, which it must not once the page is there. Why a page
-// is not absorbed again between prepare_return() and page_returns(): it would have to be brought in
-// and evicted in between. Eviction raises the parent's version, so the thread that prepared the
-// return does not enter the page in the fault table (page_loader.h, step 3). Preparing the return
-// of a page id that was read from a swip in transition is harmless: an orphan instead of an
-// absorbed attachment of the same page, entered before the other is forgotten.
+// making one needs memory, and so may fail, which it must not once the page is there. Between
+// prepare_return() and page_returns() the page is in the fault table, loading or ready: it is not
+// brought in and evicted meanwhile, so it is not absorbed again.
 // Thread-safety: all functions, from any thread. Shard mutexes are leaves of the latch order,
 //                except that PageAttachment::prune() runs under them; it takes no latch.
 #pragma once
@@ -54,8 +51,8 @@ class OrphanRegistry {
   }
 
   /// Makes the orphan of a page whose attachment is absorbed, so that page_returns() finds it.
-  /// Called by a thread that is about to read the page: after it has looked at the parent's version
-  /// and the swip, and before it enters the page in the fault table. Throws std::bad_alloc.
+  /// Called by the thread that has entered the page in the fault table, before it reads the page.
+  /// Throws std::bad_alloc.
   void prepare_return(PageId page) {
     if (attachment_ != nullptr && attachment_->has_absorbed()) [[unlikely]] {
       attachment_->restore(page, [&](Attached& orphan) { enter(page, orphan); });
@@ -63,8 +60,8 @@ class OrphanRegistry {
   }
 
   /// Removes and returns the attachment of a page that comes back; null if there is none. The page
-  /// is private to the caller, which has read its page id from the swip and called
-  /// prepare_return().
+  /// is private to the caller. A thread has called prepare_return() since the page has an
+  /// entry in the fault table.
   [[nodiscard]] Attached* page_returns(PageId page) noexcept {
     return count_.load(std::memory_order_acquire) == 0 ? nullptr : take(page);
   }

@@ -77,10 +77,13 @@ class PageAttachment {
   /// a swip finds what that page has, if anything, in the orphan registry.
   [[nodiscard]] virtual bool has_absorbed() const noexcept = 0;
   /// If the page's attachment is absorbed: makes it anew, calls enter(), and then forgets that it
-  /// was absorbed. Throws std::bad_alloc and changes nothing. Caller holds no latch.
+  /// was absorbed. Throws std::bad_alloc and changes nothing. Caller is about to read the page,
+  /// which no other thread can bring in meanwhile.
   virtual void restore(PageId page, FunctionRef<void(Attached&)> enter) = 0;
-  /// prune() for what is absorbed: for a part of it, another one each time, or for all.
-  virtual void prune_absorbed(bool all) noexcept = 0;
+  /// prune() for what is absorbed: for a part of it, another one each time, or for all until
+  /// is_enough().
+  virtual void prune_some_absorbed() noexcept = 0;
+  virtual void prune_all_absorbed(FunctionRef<bool()> is_enough) noexcept = 0;
 
   /// Called when the page comes back. Returns its attachment, or null if nothing is left
   /// (destroyed). The page is private to the caller, which may hold its parent exclusively.

@@ -67,11 +67,10 @@ PageLoader::Outcome PageLoader::fault(OptimisticPage& parent,
 // The frame of a load that was begun stays latched exclusively, until finish() or fault() is done.
 bool PageLoader::begin(const OptimisticPage& parent, SwipRef child,
                        std::vector<Load>& loads) PALIMPSEST_NO_ANALYSIS {
-  loads.reserve(kLoadsMax);  // nothing fails once the frame is entered
+  loads.reserve(kLoadsMax);  // so that a load that was entered is noted
   if (loads.size() == kLoadsMax) {
     return false;
   }
-  orphans_.prepare_return(child.swip.page());
   const auto frame = free_frames_.take();
   if (!frame) {
     return false;
@@ -88,7 +87,14 @@ bool PageLoader::begin(const OptimisticPage& parent, SwipRef child,
     release_unused(*frame);
     return false;
   }
-  loads.push_back({*frame, child.swip.page(), &parent.frame(), parent.version(), child.offset});
+  const Load load{*frame, child.swip.page(), &parent.frame(), parent.version(), child.offset};
+  try {
+    orphans_.prepare_return(load.page);
+  } catch (...) {
+    withdraw(load);
+    throw;
+  }
+  loads.push_back(load);
   return true;
 }
 

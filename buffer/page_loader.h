@@ -3,8 +3,6 @@
 // The steps of one fault, each argued against what may happen in between:
 //  1. The thread holds no latch while it waits. The caller has an optimistic parent at version v
 //     and a swip holding page id p at an offset of it.
-//     What an earlier eviction left of the page's attachment is made an orphan again, which needs
-//     memory and so may fail (orphan_registry.h).
 //  2. A free frame is latched exclusively and entered in the fault table as loading p. If p has an
 //     entry, the caller waits for that load or attaches its result.
 //  3. Only now is the swip read again and v validated. Still p: from here on until the entry goes,
@@ -12,6 +10,8 @@
 //     when it is clean and has no write in flight, the disk holds its newest image. Not p: the
 //     entry is withdrawn, nothing was read. (Without the second look, a thread that slept between
 //     reading the swip and inserting would load an image that has since been changed in memory.)
+//     What is left of the page's attachment, if it was absorbed, is made an orphan again: that
+//     needs memory, and so may fail (orphan_registry.h).
 //  4. The parent is released, the page read and verified.
 //  5. If the parent still has version v and is free, it is latched, the swip set, and then the
 //     entry removed. Swizzling changes nothing an optimistic reader relies on: the parent's version

@@ -141,7 +141,7 @@ bool VersionMemory::prune_for_horizon() noexcept {
       tables_left_ == 0 && memory_.bytes_in_use() > pruned_to_bytes_ + bytes_max_ / kWorthFolding;
   if (collected_for_ != pruned_for_ || has_grown) {
     pruned_for_ = collected_for_;
-    tables_left_ = memory_.tables();
+    tables_left_ = memory_.tables() + memory_.spans();  // of which some are of blocks
   }
   if (tables_left_ == 0) {
     return false;

@@ -79,7 +79,7 @@ class EntryMemory {
   /// Entries that exist, in tables or set aside by writers. tables(): without those set aside.
   [[nodiscard]] std::uint64_t entries() const noexcept { return sum(&Stripe::entries); }
   [[nodiscard]] std::uint64_t tables() const noexcept { return sum(&Stripe::tables); }
-  /// Tables that have spans.
+  /// Tables that have spans, and blocks of pages that have one together (span_blocks.h).
   [[nodiscard]] std::uint64_t spans() const noexcept { return sum(&Stripe::spans); }
 
  private:

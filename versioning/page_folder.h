@@ -6,10 +6,13 @@
 
 #include <span>
 
+#include "palimpsest/function_ref.h"
+
 #include "buffer/page_attachment.h"
-#include "versioning/spans.h"
 
 namespace palimpsest::versioning {
+
+class Pruner;
 
 class PageFolder {
  public:
@@ -25,8 +28,8 @@ class PageFolder {
   /// to stay. Caller holds the page's exclusive latch.
   [[nodiscard]] virtual bool remember_marks(const buffer::Hanging& hanging) noexcept = 0;
 
-  /// Whether two spans can be joined (Pruner::can_join()).
-  [[nodiscard]] virtual bool can_join(const Span& one, const Span& other) noexcept = 0;
+  /// Calls work() with a pruner that looks at the snapshots in use now.
+  virtual void with_pruner(FunctionRef<void(Pruner&)> work) noexcept = 0;
 
  protected:
   PageFolder() = default;

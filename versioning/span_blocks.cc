@@ -25,44 +25,52 @@ SpanBlocks::~SpanBlocks() {
   }
 }
 
-bool SpanBlocks::admits(const Block& block, const Span& span, CanJoin can_join) noexcept {
-  const Span& has = block.made.span;
-  return (has.from <= span.from && span.to <= has.to) || can_join(has, span);
+SpanBlocks::Block* SpanBlocks::block_for(Shard& shard, PageId page, const Span& span,
+                                         CanJoin can_join) noexcept {
+  const std::uint64_t range = range_of(page);
+  const Gsn horizon = memory_.horizon();
+  for (Block* block = bucket_of(shard, range); block != nullptr; block = block->next) {
+    if (block->range == range && block->made.span.to > horizon &&
+        can_join(block->made.span, span)) {
+      return block;
+    }
+  }
+  return make_block(shard, range);
 }
 
 bool SpanBlocks::enter(PageId page, const Made& made, CanJoin can_join) noexcept {
-  const std::uint64_t range = range_of(page);
+  if (!can_join(made.span, made.span)) {
+    return false;
+  }
   Shard& shard = shard_of(page);
   const std::scoped_lock lock(shard.mutex);
-  Block* block = bucket_of(shard, range);
-  while (block != nullptr && (block->range != range || !admits(*block, made.span, can_join))) {
-    block = block->next;
-  }
-  if (block == nullptr) {
-    block = make_block(shard, range);
-  }
+  PALIMPSEST_DEBUG_CHECK(*link_of(shard, page) == nullptr, "an evicted page was in no block");
+  Block* const block = block_for(shard, page, made.span, can_join);
   if (block == nullptr) {
     return false;
   }
-  std::uint64_t& word = word_of(*block, page);
-  PALIMPSEST_DEBUG_CHECK((word & bit_of(page)) == 0, "an evicted page was in no block");
   block->made.span = block->made.span.with(made.span);
   block->made.youngest = std::max(block->made.youngest, made.youngest);
-  word |= bit_of(page);
+  word_of(*block, page) |= bit_of(page);
   ++block->count;
   pages_.fetch_add(1, std::memory_order_relaxed);  // before the swip names the page again
   return true;
 }
 
-void SpanBlocks::take(PageId page, FunctionRef<void(const Made&)> restore) {
+SpanBlocks::Block** SpanBlocks::link_of(Shard& shard, PageId page) noexcept {
   const std::uint64_t range = range_of(page);
-  Shard& shard = shard_of(page);
-  const std::scoped_lock lock(shard.mutex);
   Block** link = &bucket_of(shard, range);
   while (*link != nullptr &&
          ((*link)->range != range || (word_of(**link, page) & bit_of(page)) == 0)) {
     link = &(*link)->next;
   }
+  return link;
+}
+
+void SpanBlocks::take(PageId page, FunctionRef<void(const Made&)> restore) {
+  Shard& shard = shard_of(page);
+  const std::scoped_lock lock(shard.mutex);
+  Block** const link = link_of(shard, page);
   Block* const block = *link;
   if (block == nullptr) {
     return;
@@ -125,14 +133,21 @@ std::size_t SpanBlocks::prune_some(Gsn horizon) noexcept {
   }
   Shard& shard = shards_[next_shard_.fetch_add(1, std::memory_order_relaxed) % kShards];
   const std::scoped_lock lock(shard.mutex);
-  return prune(shard, std::min(kPrunedBuckets, shard.buckets.size()), horizon);
+  return prune(shard, kPrunedBuckets, horizon);
 }
 
-std::size_t SpanBlocks::prune_all(Gsn horizon) noexcept {
+std::size_t SpanBlocks::prune_all(Gsn horizon, FunctionRef<bool()> is_enough) noexcept {
   std::size_t pruned = 0;
   for (Shard& shard : shards_) {
-    const std::scoped_lock lock(shard.mutex);
-    pruned += prune(shard, shard.buckets.size(), horizon);
+    std::size_t buckets = kPrunedBuckets;  // at least so many
+    for (std::size_t seen = 0; seen < buckets; seen += kPrunedBuckets) {
+      if (is_enough()) {
+        return pruned;
+      }
+      const std::scoped_lock lock(shard.mutex);
+      buckets = shard.buckets.size();
+      pruned += prune(shard, kPrunedBuckets, horizon);
+    }
   }
   return pruned;
 }

@@ -13,16 +13,18 @@
 //
 // Invariants: (1) a page has a bit in at most one block, and only while it is in no frame and has
 //                 no orphan: eviction sets it, with the page and its parent exclusively latched,
-//                 before the swip names the page again; loaders clear it before they enter the
-//                 fault table (buffer/page_loader.h);
+//                 before the swip names the page again; a loader clears it while the page is its
+//                 own (buffer/page_loader.h);
 //             (2) no snapshot in use lies in [from, to) of a block's span, and none will: pages are
-//                 joined under the condition under which two leaves are (Pruner::can_join());
+//                 joined under the condition under which two leaves are (Pruner::can_join()). A
+//                 leaf of a tree that is being emptied may have a span across a snapshot, which
+//                 does not see that tree (Pruner::begin_unseen()): such a page is not entered;
 //             (3) a block's youngest start is not below that of any of its pages' tables.
 // So a table that take() makes says of each snapshot in use what the page's own said: by (2) both
 // spans hide the records from the same ones. That its span may be wider makes it go later.
-// Why two loaders of a page both find its table: the bit is cleared only after the table has been
-// made and entered as an orphan, in one step under the shard's mutex. A loader that finds no bit,
-// or a count of 0, finds the orphan: the count falls, with release, after that.
+// The bit is cleared only after the table has been made and entered as an orphan, in one step under
+// the shard's mutex; the count falls, with release, after that. So without memory the page stays in
+// its block, and at no moment has it neither.
 // Latching: a shard's mutex, by page id. Those of the orphan registry are taken under it.
 // Failure: enter() without memory leaves the page its table; take() throws std::bad_alloc and
 //          changes nothing.
@@ -61,7 +63,7 @@ class SpanBlocks {
   SpanBlocks& operator=(const SpanBlocks&) = delete;
   ~SpanBlocks();
 
-  /// Enters a page that leaves memory; false: there is no memory for it.
+  /// Enters a page that leaves memory; false: a snapshot lies in its span, or there is no memory.
   [[nodiscard]] bool enter(PageId page, const Made& made, CanJoin can_join) noexcept;
 
   /// If the page is in a block: calls restore(), then takes the page out. What restore() throws
@@ -69,9 +71,9 @@ class SpanBlocks {
   void take(PageId page, FunctionRef<void(const Made&)> restore);
 
   /// Frees blocks whose span every snapshot from `horizon` on sees: of some buckets, others at each
-  /// call, or of all. Returns how many.
+  /// call, or of all until is_enough(). Returns how many.
   std::size_t prune_some(Gsn horizon) noexcept;
-  std::size_t prune_all(Gsn horizon) noexcept;
+  std::size_t prune_all(Gsn horizon, FunctionRef<bool()> is_enough) noexcept;
 
   /// The number of pages in blocks. If it is 0, a loader that read a page id from a swip will find
   /// what the page has, if anything, in the orphan registry.
@@ -82,7 +84,7 @@ class SpanBlocks {
  private:
   static constexpr std::size_t kShards = 16;
   static constexpr std::size_t kBucketsMin = 16;
-  static constexpr std::size_t kPrunedBuckets = 16;
+  static constexpr std::size_t kPrunedBuckets = kBucketsMin;  ///< at a time
   static constexpr std::uint64_t kPagesOfBlock = 512;
   static constexpr std::size_t kBitsOfWord = 64;
 
@@ -113,7 +115,9 @@ class SpanBlocks {
   [[nodiscard]] static Block*& bucket_of(Shard& shard, std::uint64_t range) noexcept {
     return shard.buckets[range / kShards & (shard.buckets.size() - 1)];
   }
-  [[nodiscard]] static bool admits(const Block& block, const Span& span, CanJoin can_join) noexcept;
+  [[nodiscard]] Block* block_for(Shard& shard, PageId page, const Span& span,
+                                 CanJoin can_join) noexcept;
+  [[nodiscard]] static Block** link_of(Shard& shard, PageId page) noexcept;
   [[nodiscard]] Block* make_block(Shard& shard, std::uint64_t range) noexcept;
   void free_block(Block* block) noexcept;
   static void grow(Shard& shard) noexcept;

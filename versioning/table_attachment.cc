@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "versioning/mapping_table.h"
+#include "versioning/prune.h"
 
 namespace palimpsest::versioning {
 
@@ -59,10 +60,16 @@ bool TableAttachment::absorb(const MappingTable& table, PageId page) noexcept {
     return false;
   }
   const std::shared_lock with_others(folding_);
-  return blocks_.enter(page, {.span = spans->of(SpanKind::made), .youngest = table.youngest()},
-                       [&](const Span& one, const Span& other) {
-                         return folder_ != nullptr && folder_->can_join(one, other);
-                       });
+  if (folder_ == nullptr) {
+    return false;
+  }
+  bool absorbed = false;
+  folder_->with_pruner([&](Pruner& pruner) {
+    absorbed = blocks_.enter(
+        page, {.span = spans->of(SpanKind::made), .youngest = table.youngest()},
+        [&](const Span& one, const Span& other) { return pruner.can_join(one, other); });
+  });
+  return absorbed;
 }
 
 void TableAttachment::restore(PageId page, FunctionRef<void(Attached&)> enter) {
@@ -76,9 +83,12 @@ void TableAttachment::restore(PageId page, FunctionRef<void(Attached&)> enter) {
   });
 }
 
-void TableAttachment::prune_absorbed(bool all) noexcept {
-  static_cast<void>(all ? blocks_.prune_all(memory_.horizon())
-                        : blocks_.prune_some(memory_.horizon()));
+void TableAttachment::prune_some_absorbed() noexcept {
+  blocks_.prune_some(memory_.horizon());
+}
+
+void TableAttachment::prune_all_absorbed(FunctionRef<bool()> is_enough) noexcept {
+  blocks_.prune_all(memory_.horizon(), is_enough);
 }
 
 Attached* TableAttachment::attach(Attached& attached) noexcept {

@@ -27,7 +27,8 @@ class TableAttachment final : public buffer::PageAttachment {
   [[nodiscard]] buffer::Attached* detach(buffer::Attached& attached, PageId page) noexcept override;
   [[nodiscard]] bool has_absorbed() const noexcept override { return blocks_.pages() != 0; }
   void restore(PageId page, FunctionRef<void(buffer::Attached&)> enter) override;
-  void prune_absorbed(bool all) noexcept override;
+  void prune_some_absorbed() noexcept override;
+  void prune_all_absorbed(FunctionRef<bool()> is_enough) noexcept override;
   [[nodiscard]] buffer::Attached* attach(buffer::Attached& attached) noexcept override;
   [[nodiscard]] bool prune(buffer::Attached& attached) noexcept override;
   void prune_all(std::span<buffer::Hanging> hanging) noexcept override;

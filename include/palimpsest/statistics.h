@@ -16,7 +16,9 @@ struct Statistics {
   std::uint64_t entry_bytes = 0;    ///< of entries and mapping tables, which lead to versions
   std::uint64_t entries = 0;        ///< of records
   std::uint64_t mapping_tables = 0;
-  std::uint64_t orphan_tables = 0;  ///< mapping tables of pages not in memory
+  /// Mapping tables of pages not in memory. Pages whose rows are all newer than a reader's snapshot
+  /// have none: they share objects.
+  std::uint64_t orphan_tables = 0;
 
   std::uint64_t page_reads = 0;
   std::uint64_t page_writes = 0;       ///< in place: without the copies in the double-write area

@@ -68,7 +68,10 @@ class Things final : public PageAttachment {
       absorbed_count_.fetch_sub(1, std::memory_order_release);
     }
   }
-  void prune_absorbed(bool all) noexcept override { (all ? pruned_all : pruned_some)++; }
+  void prune_some_absorbed() noexcept override { ++pruned_some; }
+  void prune_all_absorbed(FunctionRef<bool()> is_enough) noexcept override {
+    pruned_all += is_enough() ? 0 : 1;
+  }
   [[nodiscard]] Attached* attach(Attached& attached) noexcept override { return keep(attached); }
   [[nodiscard]] bool prune(Attached& orphan) noexcept override { return keep(orphan) != nullptr; }
   void prune_all(std::span<Hanging> hanging) noexcept override {

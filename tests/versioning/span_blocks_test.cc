@@ -22,6 +22,7 @@ namespace {
 
 using btree::test::AllocationFault;
 
+constexpr auto never = [] { return false; };
 constexpr auto always = [](const Span& /*one*/, const Span& /*other*/) { return true; };
 
 std::optional<SpanBlocks::Made> take(SpanBlocks& blocks, PageId page) {
@@ -58,6 +59,9 @@ TEST(SpanBlocks, NeighboursShareAnObject) {
 }
 
 TEST(SpanBlocks, WithoutMemoryThePageKeepsWhatItHas) {
+  if (!btree::test::kAllocationsCanFail) {
+    GTEST_SKIP() << "allocations cannot be made to fail";
+  }
   EntryMemory memory;
   SpanBlocks blocks(memory);
   {
@@ -72,6 +76,37 @@ TEST(SpanBlocks, WithoutMemoryThePageKeepsWhatItHas) {
   EXPECT_TRUE(take(blocks, PageId{7}));
 }
 
+// The leaf of a tree that is being emptied may have a span across a snapshot that does not see it.
+// No page of another tree may share it.
+TEST(SpanBlocks, ASpanAcrossASnapshotIsNotShared) {
+  constexpr Gsn kSnapshot{50};
+  EntryMemory memory;
+  SpanBlocks blocks(memory);
+  const auto can_join = [&](const Span& one, const Span& other) {
+    const Span both = one.with(other);
+    return kSnapshot < both.from || both.to <= kSnapshot;
+  };
+  EXPECT_FALSE(blocks.enter(PageId{1}, made(10, 90), can_join));
+  EXPECT_TRUE(blocks.enter(PageId{2}, made(60, 70), can_join));
+  EXPECT_TRUE(blocks.enter(PageId{3}, made(10, 50), can_join));
+  EXPECT_EQ(memory.spans(), 2U);
+  EXPECT_FALSE(take(blocks, PageId{1}));
+  EXPECT_EQ(take(blocks, PageId{2})->span.from, Gsn{60});
+  EXPECT_EQ(take(blocks, PageId{3})->span.from, Gsn{10});
+}
+
+// What every snapshot sees goes, and does not become longer.
+TEST(SpanBlocks, ABlockThatAllSeeIsNotJoined) {
+  EntryMemory memory;
+  SpanBlocks blocks(memory);
+  ASSERT_TRUE(blocks.enter(PageId{1}, made(10, 20), always));
+  memory.raise_horizon(Gsn{30});
+  ASSERT_TRUE(blocks.enter(PageId{2}, made(40, 50), always));
+  EXPECT_EQ(blocks.prune_all(Gsn{30}, never), 1U);
+  EXPECT_FALSE(take(blocks, PageId{1}));
+  EXPECT_EQ(take(blocks, PageId{2})->span.from, Gsn{40});
+}
+
 TEST(SpanBlocks, PruningSomeReachesAll) {
   constexpr std::uint64_t kPages = 20'000;
   EntryMemory memory;
@@ -79,7 +114,7 @@ TEST(SpanBlocks, PruningSomeReachesAll) {
   for (std::uint64_t i = 0; i < kPages; ++i) {
     ASSERT_TRUE(blocks.enter(PageId{i * 512 + i % 512}, made(i, i), always));
   }
-  EXPECT_EQ(blocks.prune_all(Gsn{9}), 10U);
+  EXPECT_EQ(blocks.prune_all(Gsn{9}, never), 10U);
   std::size_t pruned = 10;
   for (int calls = 0; pruned < kPages / 2; ++calls) {
     ASSERT_LT(calls, 10'000) << pruned;
@@ -121,7 +156,7 @@ TEST(SpanBlocks, NoSnapshotSeesADifference) {
       const std::uint64_t horizon = snapshots.empty() ? clock : std::ranges::min(snapshots);
       blocks.prune_some(Gsn{horizon});
       if (random.one_in(5)) {
-        blocks.prune_all(Gsn{horizon});
+        blocks.prune_all(Gsn{horizon}, never);
       }
     } else if (const auto it = pages.find(page); it == pages.end()) {
       const SpanBlocks::Made entered = made(clock, clock + random.below(3), random.below(clock));
