@@ -9,7 +9,13 @@
 #include "btree/structure.h"
 #include "btree/with_room.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
+
+using btree::BTree;
+using btree::NewRecord;
+using btree::with_room;
+using btree::WriteContext;
+
 namespace {
 
 /// How many records ahead of the current one are prefetched: collected records have left the
@@ -26,11 +32,11 @@ struct Lying {
 Lying lying_of(std::span<const NewRecord> records, std::uint32_t page_size) noexcept {
   Lying found;
   for (const auto& [key, value] : records) {
-    if (key.size() + value.size() > record_bytes_max(page_size)) {
+    if (key.size() + value.size() > btree::record_bytes_max(page_size)) {
       break;
     }
     ++found.count;
-    found.bytes += sizeof(LeafSlot) + key.size() + value.size();
+    found.bytes += sizeof(btree::LeafSlot) + key.size() + value.size();
   }
   while (found.count > 0 && !LeafBuilder::can_end_with(records[found.count - 1].key, page_size)) {
     --found.count;
@@ -40,7 +46,7 @@ Lying lying_of(std::span<const NewRecord> records, std::uint32_t page_size) noex
 
 /// As operator<, but faster for keys with a long common prefix.
 bool is_below(ByteView a, ByteView b) noexcept {
-  const std::size_t common = common_prefix_length(a, b);
+  const std::size_t common = btree::common_prefix_length(a, b);
   return common < b.size() && (common == a.size() || static_cast<unsigned char>(a[common]) <
                                                          static_cast<unsigned char>(b[common]));
 }
@@ -64,7 +70,7 @@ std::size_t add_ascending(LeafBuilder& run, std::span<const NewRecord> records) 
   return records.size();
 }
 
-Structure structure_of(const BTree& tree) noexcept {
+btree::Structure structure_of(const BTree& tree) noexcept {
   return {tree.descent(), tree.id()};
 }
 
@@ -103,7 +109,8 @@ std::unique_ptr<LeafBuilder> begin_append(const BTree& tree, const WriteContext&
   }
   // open_end() is repeated as well: a search for space may merge the open end away.
   return with_room(by, 1, [&]() -> std::unique_ptr<LeafBuilder> {
-    const std::optional<KeyBuffer> lower = structure_of(tree).open_end(by, records.front().key);
+    const std::optional<btree::KeyBuffer> lower =
+        structure_of(tree).open_end(by, records.front().key);
     return lower ? make_run(tree, by, lower->view(), records, writer) : nullptr;
   });
 }
@@ -132,4 +139,4 @@ void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord
   }
 }
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

@@ -24,19 +24,21 @@
 #include "bulk/leaf_builder.h"
 #include "bulk/leaf_writer.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 /// Begins to append the longest prefix of `records` that can be appended; the run holds the count.
 /// Null if the prefix is empty. `records` are not needed after the return.
-[[nodiscard]] std::unique_ptr<LeafBuilder> begin_append(const BTree& tree, const WriteContext& by,
-                                                        std::span<const NewRecord> records,
+[[nodiscard]] std::unique_ptr<LeafBuilder> begin_append(const btree::BTree& tree,
+                                                        const btree::WriteContext& by,
+                                                        std::span<const btree::NewRecord> records,
                                                         LeafWriter& writer);
 /// Waits until the leaves are durable, then links them into the tree, stopping at the first that no
 /// longer fits because the tree's end has changed. `done` counts the records linked, even if this
 /// throws. The run cannot be used afterwards.
-void end_append(const BTree& tree, const WriteContext& by, LeafBuilder& run, std::size_t& done);
+void end_append(const btree::BTree& tree, const btree::WriteContext& by, LeafBuilder& run,
+                std::size_t& done);
 /// begin_append() followed by end_append().
-void append(const BTree& tree, const WriteContext& by, std::span<const NewRecord> records,
-            LeafWriter& writer, std::size_t& done);
+void append(const btree::BTree& tree, const btree::WriteContext& by,
+            std::span<const btree::NewRecord> records, LeafWriter& writer, std::size_t& done);
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

@@ -10,7 +10,7 @@
 
 #include "bulk/record_buffer.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class AscendingRowBuffer : public RecordBuffer {
  public:
@@ -45,4 +45,4 @@ class AscendingRowBuffer : public RecordBuffer {
   std::size_t run_ = 0;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -13,7 +13,7 @@
 #include "base/sync_point.h"
 #include "btree/cursor.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using btree::BTree;
@@ -75,7 +75,7 @@ bool add_record(StoredBulks& bulks, ByteView key, ByteView value) {
   return true;
 }
 
-StoredBulks read_bulks(TreeCatalog& trees) {
+StoredBulks read_bulks(txn::TreeCatalog& trees) {
   StoredBulks bulks;
   const BTree* const tree = trees.find(kBulksTree);
   if (tree == nullptr) {
@@ -242,4 +242,4 @@ void BulkLedger::forget(const Left& left) {
   entries_.erase(left.epoch);
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

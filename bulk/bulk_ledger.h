@@ -46,7 +46,7 @@
 #include "versioning/entry_allocator.h"
 #include "versioning/entry_memory.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 inline constexpr std::string_view kBulksTree = "bulks";
 
@@ -58,13 +58,13 @@ struct StoredBulks {
 /// Adds what one record of the ledger's tree says. False, and nothing added: it is no such record.
 [[nodiscard]] bool add_record(StoredBulks& bulks, ByteView key, ByteView value);
 /// Reads the ledger of a database that no transaction is changing. Throws corruption.
-[[nodiscard]] StoredBulks read_bulks(TreeCatalog& trees);
+[[nodiscard]] StoredBulks read_bulks(txn::TreeCatalog& trees);
 
 class BulkLedger {
  public:
   /// All references outlive this.
-  BulkLedger(TreeCatalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
-             versioning::EntryMemory& memory) noexcept
+  BulkLedger(txn::TreeCatalog& trees, txn::Transactions& transactions,
+             versioning::BulkEpochs& epochs, versioning::EntryMemory& memory) noexcept
       : trees_(trees),
         transactions_(transactions),
         epochs_(epochs),
@@ -130,7 +130,7 @@ class BulkLedger {
   void store(const txn::Transaction& inside, BulkEpoch epoch, const std::vector<TreeId>& trees,
              bool is_new);
 
-  TreeCatalog& trees_;
+  txn::TreeCatalog& trees_;
   txn::Transactions& transactions_;
   versioning::BulkEpochs& epochs_;
   mutable std::mutex beginning_;
@@ -139,4 +139,4 @@ class BulkLedger {
   Entries entries_;  ///< protected by mutex_
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -13,7 +13,7 @@
 #include "btree/leaf_walk.h"
 #include "btree/unreadable_leaf.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using btree::BTree;
@@ -324,4 +324,4 @@ bool BulkSweep::try_step() noexcept {
   }
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -53,7 +53,7 @@
 #include "txn/tree_catalog.h"
 #include "versioning/bulk_epochs.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 struct BulkSweepOptions {
   /// Pause before a bulk held by a damaged page is tried again; doubles each time.
@@ -64,8 +64,8 @@ struct BulkSweepOptions {
 class BulkSweep {
  public:
   /// All references outlive this.
-  BulkSweep(TreeCatalog& trees, txn::Transactions& transactions, versioning::BulkEpochs& epochs,
-            BulkLedger& ledger, BulkSweepOptions options)
+  BulkSweep(txn::TreeCatalog& trees, txn::Transactions& transactions,
+            versioning::BulkEpochs& epochs, BulkLedger& ledger, BulkSweepOptions options)
       : trees_(trees),
         transactions_(transactions),
         epochs_(epochs),
@@ -128,7 +128,7 @@ class BulkSweep {
   void hold(const BulkLedger::Left& left, Course& course);
   void tell(const BulkLedger::Left& left) const;
 
-  TreeCatalog& trees_;
+  txn::TreeCatalog& trees_;
   txn::Transactions& transactions_;
   versioning::BulkEpochs& epochs_;
   BulkLedger& ledger_;
@@ -144,4 +144,4 @@ class BulkSweep {
   std::thread thread_;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -5,9 +5,9 @@
 
 #include "base/sync_point.h"
 
-namespace palimpsest::buffer {
+namespace palimpsest::bulk {
 
-FreshWriter::FreshWriter(PageWriter& writer) : writer_(writer) {
+FreshWriter::FreshWriter(buffer::PageWriter& writer) : writer_(writer) {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): put() does the work
@@ -26,7 +26,7 @@ FreshWriter::~FreshWriter() {
   }
 }
 
-void FreshWriter::begin(std::span<const PageImage> pages) {
+void FreshWriter::begin(std::span<const buffer::PageImage> pages) {
   if (!pages.empty()) {
     put(pages);
   }
@@ -102,4 +102,4 @@ void FreshWriter::work() noexcept {
   }
 }
 
-}  // namespace palimpsest::buffer
+}  // namespace palimpsest::bulk

@@ -21,19 +21,19 @@
 
 #include "buffer/page_writer.h"
 
-namespace palimpsest::buffer {
+namespace palimpsest::bulk {
 
 class FreshWriter {
  public:
   /// The page writer outlives it.
-  explicit FreshWriter(PageWriter& writer);
+  explicit FreshWriter(buffer::PageWriter& writer);
   FreshWriter(const FreshWriter&) = delete;
   FreshWriter& operator=(const FreshWriter&) = delete;
   /// As drop().
   ~FreshWriter();
 
   /// Begins to write pages. They stay valid until an await() has reported them written, or drop().
-  void begin(std::span<const PageImage> pages);
+  void begin(std::span<const buffer::PageImage> pages);
   /// Begins to make durable what was begun before.
   void begin_harden();
   /// Waits until no more than the last `most` pieces that were begun are under way.
@@ -44,13 +44,13 @@ class FreshWriter {
 
  private:
   /// Empty: make durable what was written.
-  using Pages = std::span<const PageImage>;
+  using Pages = std::span<const buffer::PageImage>;
 
   void put(Pages pages);
   void perform(Pages pages);
   void work() noexcept;
 
-  PageWriter& writer_;
+  buffer::PageWriter& writer_;
   std::mutex mutex_;
   std::condition_variable begun_;  ///< wakes the thread
   std::condition_variable done_;   ///< wakes the owner
@@ -62,4 +62,4 @@ class FreshWriter {
   std::thread thread_;  // last: it uses the rest
 };
 
-}  // namespace palimpsest::buffer
+}  // namespace palimpsest::bulk

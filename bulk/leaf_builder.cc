@@ -4,14 +4,17 @@
 
 #include "base/check.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
+
+using btree::KeyBuffer;
+
 namespace {
 
 /// Pages reserved at first, at most; more are allocated as needed.
 constexpr std::uint64_t kPagesExpectedMax = std::uint64_t{1} << 14;
 
 std::uint32_t pages_for(std::uint64_t bytes, std::uint32_t page_size) {
-  const std::uint64_t pages = bytes / node_capacity_bytes(page_size) + 1;
+  const std::uint64_t pages = bytes / btree::node_capacity_bytes(page_size) + 1;
   return static_cast<std::uint32_t>(std::min(pages, kPagesExpectedMax));
 }
 
@@ -34,7 +37,7 @@ LeafBuilder::LeafBuilder(buffer::BufferPool& pool, const Of& of, std::uint64_t b
 }
 
 void LeafBuilder::add(ByteView key, ByteView value) {
-  const std::uint16_t flags = epoch_ == kNoEpoch ? kPlainRecord : kCreated;
+  const std::uint16_t flags = epoch_ == kNoEpoch ? btree::kPlainRecord : btree::kCreated;
   if (!is_open_ || !leaf().append(key, value, flags)) {
     if (is_open_) {
       end_leaf(key);
@@ -105,4 +108,4 @@ void LeafBuilder::end_leaf(ByteView next) {
   is_open_ = false;
 }
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

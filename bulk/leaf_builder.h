@@ -37,7 +37,7 @@
 #include "bulk/leaf_writer.h"
 #include "bulk/page_allocator.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 class LeafBuilder {
  public:
@@ -57,7 +57,7 @@ class LeafBuilder {
 
   /// Whether a run may end with this key: there is a key above it to be its leaf's upper fence.
   [[nodiscard]] static bool can_end_with(ByteView key, std::uint32_t page_size) noexcept {
-    return key.size() < key_bytes_max(page_size);
+    return key.size() < btree::key_bytes_max(page_size);
   }
 
   /// Adds a record: the key is not below `lower` and above all before, key and value are within the
@@ -70,7 +70,7 @@ class LeafBuilder {
   void await_durable() { writer_.await(); }
 
   /// The leaves of a finished run; valid as long as the run.
-  [[nodiscard]] std::span<const FreshLeaf> leaves() const noexcept { return fresh_; }
+  [[nodiscard]] std::span<const btree::FreshLeaf> leaves() const noexcept { return fresh_; }
   /// Records of the first `leaves` leaves.
   [[nodiscard]] std::size_t records_of(std::size_t leaves) const noexcept {
     return leaves == 0 ? 0 : built_[leaves - 1].records_end;
@@ -85,7 +85,7 @@ class LeafBuilder {
     std::size_t upper_end;    ///< end of its upper fence in uppers_
   };
 
-  [[nodiscard]] LeafNode leaf() const noexcept {
+  [[nodiscard]] btree::LeafNode leaf() const noexcept {
     return {writer_.filling().images.back().bytes.data(), page_size_};
   }
   [[nodiscard]] ByteView lower_of(std::size_t leaf) const noexcept;
@@ -95,14 +95,14 @@ class LeafBuilder {
   const TreeId tree_;
   const BulkEpoch epoch_;
   const std::uint32_t page_size_;
-  const KeyBuffer lower_;
+  const btree::KeyBuffer lower_;
   PageAllocator pages_;
   LeafWriter& writer_;
   bool is_open_ = false;  ///< the last leaf of the transfer being filled
   std::vector<Built> built_;
   std::string uppers_;  ///< upper fences, concatenated
-  std::vector<FreshLeaf> fresh_;
+  std::vector<btree::FreshLeaf> fresh_;
   std::size_t records_ = 0;
 };
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

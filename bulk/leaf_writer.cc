@@ -1,6 +1,6 @@
 #include "bulk/leaf_writer.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 LeafWriter::LeafWriter(buffer::BufferPool& pool) : pool_(pool) {}
 
@@ -43,4 +43,4 @@ void LeafWriter::drop() noexcept {
   }
 }
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

@@ -22,7 +22,7 @@
 #include "buffer/page_writer.h"
 #include "bulk/fresh_writer.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 class LeafWriter {
  public:
@@ -63,8 +63,8 @@ class LeafWriter {
   buffer::BufferPool& pool_;
   std::array<Transfer, kTransfers> transfers_;
   std::size_t filling_ = 0;
-  std::optional<buffer::FreshWriter> writer_;  ///< made when there is something to write; last: it
-                                               ///< uses the rest
+  std::optional<FreshWriter> writer_;  ///< made when there is something to write; last: it
+                                       ///< uses the rest
 };
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

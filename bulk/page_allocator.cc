@@ -4,7 +4,7 @@
 
 #include "palimpsest/error.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 using buffer::PageRun;
 
@@ -83,4 +83,4 @@ void PageAllocator::give_back_all() noexcept {
   rest_ = {};
 }
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

@@ -15,7 +15,7 @@
 #include "base/ids.h"
 #include "buffer/space_map.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 class PageAllocator {
  public:
@@ -56,4 +56,4 @@ class PageAllocator {
   std::vector<PageId> not_needed_;      ///< part of taken_
 };
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

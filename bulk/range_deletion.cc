@@ -9,8 +9,16 @@
 #include "btree/node/bulk_erase.h"
 #include "btree/virtual_version_resolver.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
+using btree::Descent;
+using btree::KeyBuffer;
+using btree::KeyRange;
+using btree::LeafEntries;
+using btree::log_system_change;
+using btree::SlotIndex;
+using btree::SlotRun;
+using btree::WriteContext;
 using buffer::ExclusivePage;
 using versioning::kNoWriter;
 
@@ -20,7 +28,7 @@ namespace {
 constexpr std::size_t kLeavesAtATime = 64;
 
 void read_ahead(const Descent& descent, const KeyRange& range) {
-  LeafWalk walk(descent, range, Direction::forward);
+  btree::LeafWalk walk(descent, range, btree::Direction::forward);
   for (std::size_t count = 0; count < kLeavesAtATime && walk.next(); ++count) {
   }
 }
@@ -28,10 +36,10 @@ void read_ahead(const Descent& descent, const KeyRange& range) {
 /// Returns the leaf latched and prepared, without virtual versions of other bulks that could be
 /// resolved.
 ExclusivePage leaf_to_write(const Descent& descent, const WriteContext& by, ByteView key) {
-  const VirtualVersionResolver resolver(descent);
+  const btree::VirtualVersionResolver resolver(descent);
   for (;;) {
     by.prepare_structure_change(descent.page_size());
-    ExclusivePage leaf = descent.leaf<ExclusivePage>(Target{key});
+    ExclusivePage leaf = descent.leaf<ExclusivePage>(btree::Target{key});
     if (!resolver.is_in_the_way(by, leaf, key)) {
       return leaf;
     }
@@ -71,7 +79,7 @@ class LeafDeletion {
       if (view_.is_ghost(slot)) {
         continue;
       }
-      if (view_.bulk_epoch() != by_.read_view.bulk || !can_be_bulk_erased(view_, slot) ||
+      if (view_.bulk_epoch() != by_.read_view.bulk || !btree::can_be_bulk_erased(view_, slot) ||
           has_conflicting_writer(slot)) {
         return slot;
       }
@@ -88,7 +96,7 @@ class LeafDeletion {
 
   /// Whether the record is claimed by a transaction whose changes could not be undone.
   [[nodiscard]] bool has_conflicting_writer(SlotIndex slot) const {
-    if ((view_.flags(slot) & kHasEntry) == 0) [[likely]] {
+    if ((view_.flags(slot) & btree::kHasEntry) == 0) [[likely]] {
       return false;
     }
     KeyBuffer key;
@@ -115,14 +123,14 @@ class LeafDeletion {
     by_.note_removal();
     std::byte* const page = leaf_.modify();
     if (by_.log != nullptr) {
-      const Gsn gsn =
-          log_system_change(by_, gsn_of(page), LoggedBulkErase{.leaf = view_, .runs = runs_});
+      const Gsn gsn = log_system_change(by_, btree::gsn_of(page),
+                                        btree::LoggedBulkErase{.leaf = view_, .runs = runs_});
       by_.log->cover(gsn);
-      set_gsn(leaf_, gsn);
+      btree::set_gsn(leaf_, gsn);
     }
     for (const SlotRun& run : runs_) {
       for (SlotIndex slot = run.first; slot < SlotIndex{run.first} + run.count; ++slot) {
-        bulk_erase_record({page, page_size_}, slot);
+        btree::bulk_erase_record({page, page_size_}, slot);
       }
     }
     PALIMPSEST_SYNC_POINT("btree.range.erased");
@@ -131,7 +139,7 @@ class LeafDeletion {
 
   const WriteContext& by_;
   ExclusivePage leaf_;
-  LeafView view_;
+  btree::LeafView view_;
   LeafEntries entries_;
   std::uint32_t page_size_;
   std::vector<SlotRun> runs_;
@@ -140,7 +148,7 @@ class LeafDeletion {
 
 }  // namespace
 
-std::optional<RangeStop> delete_in_some_leaves(const BTree& tree, const WriteContext& by,
+std::optional<RangeStop> delete_in_some_leaves(const btree::BTree& tree, const WriteContext& by,
                                                const KeyRange& range, std::uint64_t& deleted) {
   check(by.is_bulk(), "only a bulk deletes records leaf by leaf, as virtual versions");
   if (range.upper && *range.upper <= range.lower) {
@@ -160,4 +168,4 @@ std::optional<RangeStop> delete_in_some_leaves(const BTree& tree, const WriteCon
   return at;
 }
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

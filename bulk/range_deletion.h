@@ -26,7 +26,7 @@
 #include "btree/leaf_walk.h"
 #include "btree/write_context.h"
 
-namespace palimpsest::btree {
+namespace palimpsest::bulk {
 
 /// Where a deletion has stopped.
 struct RangeStop {
@@ -39,9 +39,9 @@ struct RangeStop {
 /// Deletes the records of some leaves, from the lower end of the range on, and adds their number to
 /// `deleted`, even if this throws. Returns nothing when the end of the range was reached. `by` is a
 /// bulk that changes the tree.
-[[nodiscard]] std::optional<RangeStop> delete_in_some_leaves(const BTree& tree,
-                                                             const WriteContext& by,
-                                                             const KeyRange& range,
+[[nodiscard]] std::optional<RangeStop> delete_in_some_leaves(const btree::BTree& tree,
+                                                             const btree::WriteContext& by,
+                                                             const btree::KeyRange& range,
                                                              std::uint64_t& deleted);
 
-}  // namespace palimpsest::btree
+}  // namespace palimpsest::bulk

@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "btree/write_outcome.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class RecordBuffer {
  public:
@@ -106,4 +106,4 @@ class RecordBuffer {
   std::vector<btree::NewRecord> records_;  ///< views into pieces_
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

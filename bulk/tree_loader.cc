@@ -9,7 +9,7 @@
 #include "base/sync_point.h"
 #include "bulk/append.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using btree::NewRecord;
@@ -78,7 +78,7 @@ void TreeLoader::append_some(std::span<const NewRecord> records, std::size_t& do
     const bool is_run = btree::is_worth_a_run(records);
     const std::size_t before = done;
     if (is_run) {
-      btree::append(tree_, context, records, writer_, done);
+      append(tree_, context, records, writer_, done);
     }
     if (done == before) {
       const std::size_t most = is_run ? kInsertedFirst : kInsertedAtATime;
@@ -93,4 +93,4 @@ void TreeLoader::append_some(std::span<const NewRecord> records, std::size_t& do
   PALIMPSEST_SYNC_POINT("engine.tree.appended");
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -23,7 +23,7 @@
 #include "bulk/record_buffer.h"
 #include "txn/transactions.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class TreeLoader {
  public:
@@ -48,7 +48,7 @@ class TreeLoader {
   txn::Transaction& maker_;
   btree::BTree& tree_;
   RecordBuffer kept_;
-  btree::LeafWriter writer_{tree_.descent().pool()};
+  LeafWriter writer_{tree_.descent().pool()};
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class TreeOwners {
  public:
@@ -24,4 +24,4 @@ class TreeOwners {
   [[nodiscard]] virtual std::string owner_of(TreeId tree) const = 0;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

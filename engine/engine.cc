@@ -142,7 +142,7 @@ std::unique_ptr<Engine> Engine::open(io::Device& pages, io::Device& log,
   const auto alone = pages.lock_directory();  // until it is known what exists, or all is made
   try {
     database->open_files();
-    remove_sort_files(pages);  // no other process has the page file open
+    bulk::remove_sort_files(pages);  // no other process has the page file open
     database->start();
   } catch (const Error& error) {
     if (!database->making_ || error.code() != ErrorCode::no_space) {
@@ -470,7 +470,7 @@ void Engine::make_definitions() {
   bulk_ledger_.emplace(*catalog_, *transactions_, *epochs_, entries_);
   need("the list of running bulks", [&] { bulk_ledger_->open(); });
   bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_,
-                      BulkSweepOptions{.pause = options_.sweep_pause, .log = options_.log});
+                      bulk::BulkSweepOptions{.pause = options_.sweep_pause, .log = options_.log});
   table_catalog_.emplace(*catalog_, *transactions_, *tree_pool_,
                          TableCatalog::Bulks{*epochs_, *bulk_ledger_, *bulk_sweep_}, sort_space(),
                          options_.definition_patience);

@@ -167,11 +167,11 @@ class Engine {
   [[nodiscard]] const RecoveryOutcome& recovery() const noexcept { return recovery_; }
   [[nodiscard]] Checkpointer& checkpointer() noexcept { return *checkpointer_; }
   [[nodiscard]] txn::Transactions& transactions() noexcept { return *transactions_; }
-  [[nodiscard]] TreeCatalog& catalog() noexcept { return *catalog_; }
+  [[nodiscard]] txn::TreeCatalog& catalog() noexcept { return *catalog_; }
   [[nodiscard]] TableCatalog& tables() noexcept { return *table_catalog_; }
   [[nodiscard]] TreePool& tree_pool() noexcept { return *tree_pool_; }
-  [[nodiscard]] BulkSweep& bulk_sweep() noexcept { return *bulk_sweep_; }
-  [[nodiscard]] const BulkLedger& bulk_ledger() const noexcept { return *bulk_ledger_; }
+  [[nodiscard]] bulk::BulkSweep& bulk_sweep() noexcept { return *bulk_sweep_; }
+  [[nodiscard]] const bulk::BulkLedger& bulk_ledger() const noexcept { return *bulk_ledger_; }
   [[nodiscard]] versioning::BulkEpochs& bulk_epochs() noexcept { return *epochs_; }
   [[nodiscard]] wal::Log& log() noexcept { return *log_; }
   [[nodiscard]] buffer::BufferPool& pool() noexcept { return *pool_; }
@@ -246,7 +246,7 @@ class Engine {
   std::optional<buffer::BufferPool> pool_;
   std::optional<versioning::BulkEpochs> epochs_;
   std::optional<btree::LargeValueStore> large_values_;
-  std::optional<TreeCatalog> catalog_;
+  std::optional<txn::TreeCatalog> catalog_;
   ReclaimableSpace reclaimable_space_;
   std::optional<txn::Transactions> transactions_;
   /// Folding reads the snapshots of transactions_, so it stops before these are destroyed.
@@ -259,8 +259,8 @@ class Engine {
   std::unique_ptr<versioning::TableAttachment, StopFolding> folding_;
   std::optional<Checkpointer> checkpointer_;
   std::optional<TreePool> tree_pool_;
-  std::optional<BulkLedger> bulk_ledger_;
-  std::optional<BulkSweep> bulk_sweep_;
+  std::optional<bulk::BulkLedger> bulk_ledger_;
+  std::optional<bulk::BulkSweep> bulk_sweep_;
   std::optional<TableCatalog> table_catalog_;
   std::optional<SpaceKeeper> space_keeper_;
 };

@@ -34,7 +34,7 @@ void OfflineDatabase::open_catalog(std::uint64_t memory_bytes) {
   large_values_.emplace(*file_, *writer_, *space_, &*pool_);
   catalog_.emplace(*pool_, *large_values_, epochs_);
   catalog_->open(file_->catalog_root());
-  for (const auto& [epoch, trees] : read_bulks(*catalog_).aborted) {
+  for (const auto& [epoch, trees] : bulk::read_bulks(*catalog_).aborted) {
     epochs_.enter_aborted(epoch);
   }
 }

@@ -44,7 +44,7 @@ class OfflineDatabase {
 
   [[nodiscard]] buffer::PageFile& file() noexcept { return *file_; }
   [[nodiscard]] const buffer::SpaceMap& space() const noexcept { return *space_; }
-  [[nodiscard]] TreeCatalog& catalog() noexcept { return *catalog_; }
+  [[nodiscard]] txn::TreeCatalog& catalog() noexcept { return *catalog_; }
 
  private:
   std::unique_ptr<buffer::PageFile> file_;
@@ -57,7 +57,7 @@ class OfflineDatabase {
   std::optional<buffer::BufferPool> pool_;
   versioning::BulkEpochs epochs_{entries_};
   std::optional<btree::LargeValueStore> large_values_;
-  std::optional<TreeCatalog> catalog_;
+  std::optional<txn::TreeCatalog> catalog_;
 };
 
 }  // namespace palimpsest::engine

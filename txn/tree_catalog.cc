@@ -12,7 +12,7 @@
 #include "btree/cursor.h"
 #include "btree/node/node_print.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::txn {
 
 using btree::BTree;
 
@@ -43,7 +43,7 @@ std::optional<CatalogedTree> tree_in_catalog(ByteView record) noexcept {
   return CatalogedTree{.id = stored.id, .root = stored.root};
 }
 
-PageId TreeCatalog::create(txn::Transactions& transactions) {
+PageId TreeCatalog::create(Transactions& transactions) {
   const auto transaction = transactions.begin();
   auto tree = transaction->write([&](const btree::WriteContext& by) {
     return std::make_unique<BTree>(BTree::create(pool_, large_values_, kCatalogTree, by, &epochs_));
@@ -133,8 +133,8 @@ TreeId TreeCatalog::next_id() const {
   return TreeId{raw(trees_.rbegin()->first) + 1};
 }
 
-BTree* TreeCatalog::make(txn::Transactions& transactions, std::string_view name,
-                         const txn::Transaction* inside) {
+BTree* TreeCatalog::make(Transactions& transactions, std::string_view name,
+                         const Transaction* inside) {
   if (name.empty() || name.size() > kTreeNameBytesMax) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a tree's name has {} bytes: names must have 1 to {} bytes",
@@ -183,7 +183,7 @@ BTree* TreeCatalog::find(std::string_view name) {
 }
 
 // While making_ is held, no tree is made, and no making of a tree with a name is undone.
-void TreeCatalog::move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk) {
+void TreeCatalog::move_root(Transactions& transactions, TreeId id, btree::PageMoves& walk) {
   const std::lock_guard making(making_);
   std::string name;
   BTree* catalog = nullptr;
@@ -198,7 +198,7 @@ void TreeCatalog::move_root(txn::Transactions& transactions, TreeId id, btree::P
     catalog = &open_known(kCatalogTree, trees_[kCatalogTree]);
     tree = &open_known(id, known->second);
   }
-  const auto by = transactions.begin(txn::Durability::asynchronous);
+  const auto by = transactions.begin(Durability::asynchronous);
   by->write([&](const btree::WriteContext& context) {
     const PageId root =
         tree->structure().move_root(context, catalog->structure(), name, tree->root_page(), walk);
@@ -275,4 +275,4 @@ void TreeCatalog::creation_undone(TreeId tree) {
   }
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::txn

@@ -32,7 +32,7 @@
 #include "txn/transactions.h"
 #include "txn/tree_directory.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::txn {
 
 inline constexpr TreeId kCatalogTree{1};
 /// Longest name of a tree in bytes; fits pages of every size.
@@ -45,7 +45,7 @@ struct CatalogedTree {
 };
 [[nodiscard]] std::optional<CatalogedTree> tree_in_catalog(ByteView record) noexcept;
 
-class TreeCatalog final : public txn::TreeDirectory {
+class TreeCatalog final : public TreeDirectory {
  public:
   /// All arguments outlive this.
   TreeCatalog(buffer::BufferPool& pool, btree::LargeValueStore& large_values,
@@ -53,7 +53,7 @@ class TreeCatalog final : public txn::TreeDirectory {
       : pool_(pool), large_values_(large_values), epochs_(epochs) {}
 
   /// Makes an empty catalog, in a transaction; returns its root page. No other thread uses this.
-  [[nodiscard]] PageId create(txn::Transactions& transactions);
+  [[nodiscard]] PageId create(Transactions& transactions);
   /// Opens the catalog by its root page, and learns all trees' roots. No other thread uses this;
   /// called again after changes have been undone. Throws out_of_memory, at once, if memory has no
   /// room for so many roots.
@@ -70,15 +70,15 @@ class TreeCatalog final : public txn::TreeDirectory {
   /// Makes a tree, durably. Returns null if there is one of that name. Throws invalid_argument for
   /// an empty name or one beyond kTreeNameBytesMax; as transactions do. `inside`: the transaction
   /// that makes this call, if there is one.
-  [[nodiscard]] btree::BTree* make(txn::Transactions& transactions, std::string_view name,
-                                   const txn::Transaction* inside = nullptr);
+  [[nodiscard]] btree::BTree* make(Transactions& transactions, std::string_view name,
+                                   const Transaction* inside = nullptr);
   // These open trees, which stay open until the database is closed. They read no page of the tree:
   // the first access to a damaged page reports it. Throw out_of_memory.
 
   /// Null if there is none.
   [[nodiscard]] btree::BTree* find(std::string_view name);
   /// Structure::move_root() of a tree that has a name, in a transaction.
-  void move_root(txn::Transactions& transactions, TreeId id, btree::PageMoves& walk);
+  void move_root(Transactions& transactions, TreeId id, btree::PageMoves& walk);
   /// Null if there is none of this id.
   [[nodiscard]] btree::BTree* find(TreeId id);
   /// The tree of an id that exists.
@@ -126,4 +126,4 @@ class TreeCatalog final : public txn::TreeDirectory {
   Names by_name_;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::txn

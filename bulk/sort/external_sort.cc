@@ -6,7 +6,7 @@
 
 #include "palimpsest/error.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 ExternalSort::ExternalSort(io::Device& device, const SortOptions& options)
     : shape_(SortShape::of(options.memory_bytes, options.threads)) {
@@ -152,4 +152,4 @@ void ExternalSort::release() noexcept {
   memory_.reset();
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -46,7 +46,7 @@
 #include "bulk/sort/sort_memory.h"
 #include "bulk/sort/sort_shape.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 struct SortOptions {
   /// At least SortShape::kMemoryBytesMin, 64 KiB; a smaller value counts as that.
@@ -130,4 +130,4 @@ class ExternalSort {
   const RecordSource* top_ = nullptr;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -15,7 +15,7 @@
 
 #include "bulk/sort/record_source.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class LoserTree {
  public:
@@ -89,4 +89,4 @@ class LoserTree {
   bool has_begun_ = false;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 /// A key's first eight bytes as a number, padded with zeros: if two heads differ, the keys are in
 /// the order of their heads; otherwise the keys must be compared.
@@ -48,4 +48,4 @@ class RecordSource {
   ByteView value_;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -6,7 +6,7 @@
 #include "base/checksum.h"
 #include "bulk/sort/sort_memory.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 constexpr std::size_t kChecked = sizeof(BlockHeader::checksum);
@@ -59,4 +59,4 @@ std::optional<std::string_view> fault_of_block(ConstBytes block, std::uint64_t r
   return std::nullopt;
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

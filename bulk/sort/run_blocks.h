@@ -24,7 +24,7 @@
 
 #include "base/bytes.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 struct BlockHeader {
   std::uint64_t checksum;
@@ -73,4 +73,4 @@ void seal_block(MutableBytes block, std::uint64_t run, std::uint64_t number,
                                                              std::uint64_t number,
                                                              std::size_t payload_bytes) noexcept;
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

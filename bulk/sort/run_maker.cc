@@ -8,7 +8,7 @@
 #include "bulk/sort/run_writer.h"
 #include "bulk/sort/transfer_queue.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 RunMaker::RunMaker(const SortShape& shape, SortMemory& memory, SortFile& file,
                    std::span<const Run> runs)
@@ -233,4 +233,4 @@ void RunMaker::write(const Slot& slot, MutableBytes blocks, std::uint64_t offset
   runs_[run.number - 1] = run;
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

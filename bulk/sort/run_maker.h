@@ -32,7 +32,7 @@
 #include "bulk/sort/sort_memory.h"
 #include "bulk/sort/sort_shape.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class RunMaker {
  public:
@@ -95,4 +95,4 @@ class RunMaker {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -4,7 +4,7 @@
 
 #include "bulk/sort/run_writer.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 constexpr std::size_t kRecordsAtATime = 4096;
@@ -113,4 +113,4 @@ RunMerger::Merge RunMerger::open(std::span<const Run> runs) {
   return {.readers = std::move(readers), .tree = LoserTree(sources)};
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

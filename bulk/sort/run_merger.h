@@ -25,7 +25,7 @@
 #include "bulk/sort/sort_shape.h"
 #include "bulk/sort/transfer_queue.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class RunMerger {
  public:
@@ -69,4 +69,4 @@ class RunMerger {
   std::optional<Merge> merge_;  ///< of the remaining runs; after the queue
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -9,7 +9,7 @@
 
 #include "bulk/sort/sort_buffer.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 RunReader::RunReader(TransferQueue& queue, const RunBlocks& blocks, const Run& run,
                      const Memory& memory) noexcept
@@ -101,4 +101,4 @@ void RunReader::refuse(std::string_view why) const {
                   blocks_.block_bytes(), run_.offset_bytes + number_ * blocks_.block_bytes(), why));
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

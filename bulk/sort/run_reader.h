@@ -15,7 +15,7 @@
 #include "bulk/sort/run_blocks.h"
 #include "bulk/sort/transfer_queue.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class RunReader final : public RecordSource {
  public:
@@ -57,4 +57,4 @@ class RunReader final : public RecordSource {
   std::uint64_t records_ = 0;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "bulk/sort/sort_buffer.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 RunWriter::~RunWriter() {
   for (TransferQueue::Entry& entry : entries_) {
@@ -60,4 +60,4 @@ void RunWriter::write() {
   queue_.await(entries_[number_ % 2]);
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

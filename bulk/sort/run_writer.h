@@ -11,7 +11,7 @@
 #include "bulk/sort/run_blocks.h"
 #include "bulk/sort/transfer_queue.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class RunWriter {
  public:
@@ -44,4 +44,4 @@ class RunWriter {
   std::size_t filled_ = 0;    ///< payload in it
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

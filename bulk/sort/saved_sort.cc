@@ -9,7 +9,7 @@
 
 #include "bulk/sort/sort_memory.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 constexpr std::string_view kBegin = "palimpsest runs 1";
@@ -76,4 +76,4 @@ SavedSort SavedSort::parse(std::string_view text) {
   return saved;
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -12,7 +12,7 @@
 
 #include "bulk/sort/run_blocks.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 struct SavedSort {
   std::uint64_t block_bytes = 0;   ///< of the blocks of all runs
@@ -25,4 +25,4 @@ struct SavedSort {
   [[nodiscard]] static SavedSort parse(std::string_view text);
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 bool SortBuffer::add(ByteView key, ByteView value) noexcept {
   const std::size_t bytes = sizeof(RecordLengths) + key.size() + value.size();
@@ -45,4 +45,4 @@ SortBuffer::Record SortBuffer::at(std::uint64_t offset) const noexcept {
           .value = as_view(key + lengths.key_bytes, lengths.value_bytes)};
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

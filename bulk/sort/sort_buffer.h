@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "bulk/sort/record_source.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 /// Precedes a record in memory and in blocks. In the machine's byte order: only the sort reads it.
 struct RecordLengths {
@@ -95,4 +95,4 @@ class BufferSource final : public RecordSource {
   std::size_t next_ = 0;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

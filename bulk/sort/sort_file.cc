@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "bulk/sort/sort_memory.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 constexpr std::string_view kSuffix = ".tmp";
@@ -152,4 +152,4 @@ bool SortFile::make_as(const std::string& name) {
   return true;
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -20,7 +20,7 @@
 
 #include "base/io/device.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 /// Default prefix of the names of such files.
 inline constexpr std::string_view kSortFilePrefix = "sort-";
@@ -65,4 +65,4 @@ class SortFile {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

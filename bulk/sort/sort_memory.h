@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 /// The largest alignment that a storage device requires of addresses, offsets and sizes.
 inline constexpr std::size_t kSortAlignmentBytes = 4096;
@@ -48,4 +48,4 @@ class SortMemory {
   std::size_t used_ = 0;
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

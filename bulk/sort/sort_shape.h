@@ -13,7 +13,7 @@
 #include "bulk/sort/sort_buffer.h"
 #include "bulk/sort/sort_memory.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 struct SortShape {
   static constexpr std::size_t kMemoryBytesMin = std::size_t{64} << 10U;
@@ -64,4 +64,4 @@ struct SortShape {
   }
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

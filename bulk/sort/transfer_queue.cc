@@ -2,7 +2,7 @@
 
 #include "base/start_thread.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 TransferQueue::TransferQueue(io::File& file, bool has_thread, std::size_t entries_max)
     : file_(file) {
@@ -75,4 +75,4 @@ void TransferQueue::work() noexcept {
   }
 }
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

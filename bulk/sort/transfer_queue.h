@@ -16,7 +16,7 @@
 
 #include "base/io/device.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 
 class TransferQueue {
  public:
@@ -55,4 +55,4 @@ class TransferQueue {
   std::thread thread_;  // last: it uses the rest
 };
 
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

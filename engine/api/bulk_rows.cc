@@ -98,7 +98,7 @@ Outcome Bulk::insert_row(const TableState& table, const Row& row) {
   }
   const NewRow made(*table.visible_to(&by_), row);
   const std::array records{btree::NewRecord{.key = made.key(), .value = made.bytes()}};
-  if (AscendingRowBuffer& rows = kept_[&table]; can_keep(table, rows, records)) {
+  if (bulk::AscendingRowBuffer& rows = kept_[&table]; can_keep(table, rows, records)) {
     return keep(table, rows, records);
   }
   return write(table, [&](const TableWrites& writes) { return writes.insert(row); });
@@ -113,7 +113,7 @@ Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> r
   for (const EncodedRow& row : rows) {
     records.push_back(record_of(*table.visible_to(&by_), row));
   }
-  if (AscendingRowBuffer& kept = kept_[&table]; can_keep(table, kept, records)) {
+  if (bulk::AscendingRowBuffer& kept = kept_[&table]; can_keep(table, kept, records)) {
     return keep(table, kept, records);
   }
   return write(table, [&](const TableWrites& writes) { return writes.insert_many(rows); });
@@ -121,7 +121,7 @@ Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> r
 
 /// Whether the rows can be appended behind those that are buffered, or behind all rows of the
 /// table.
-bool Bulk::can_keep(const TableState& table, AscendingRowBuffer& rows,
+bool Bulk::can_keep(const TableState& table, bulk::AscendingRowBuffer& rows,
                     std::span<const btree::NewRecord> records) {
   const btree::BTree& tree = *table.visible_to(&by_)->rows;
   if (!rows.ascend(records) || !tree.lie_in_leaves(records)) {
@@ -136,7 +136,7 @@ bool Bulk::can_keep(const TableState& table, AscendingRowBuffer& rows,
 
 // First does what can be refused, and what may fail because of rows of earlier calls; then inserts
 // the entries of the rows, in one call: entries must not stay without all of their rows.
-Outcome Bulk::keep(const TableState& table, AscendingRowBuffer& rows,
+Outcome Bulk::keep(const TableState& table, bulk::AscendingRowBuffer& rows,
                    std::span<const btree::NewRecord> records) {
   const std::size_t bytes = bytes_of(records);
   if (!rows.has_room_for(bytes)) {
@@ -182,7 +182,7 @@ void Bulk::append_kept_of(const TableState& table) {
 }
 
 /// Appends the buffered rows of the other tables, and frees their memory.
-void Bulk::append_others(const AscendingRowBuffer& rows) {
+void Bulk::append_others(const bulk::AscendingRowBuffer& rows) {
   for (auto& [table, others] : kept_) {
     if (&others != &rows) {
       append_kept(*table, others);
@@ -191,7 +191,7 @@ void Bulk::append_others(const AscendingRowBuffer& rows) {
   }
 }
 
-void Bulk::append_kept(const TableState& table, AscendingRowBuffer& rows) {
+void Bulk::append_kept(const TableState& table, bulk::AscendingRowBuffer& rows) {
   await_sent();
   std::size_t done = 0;
   try {
@@ -207,13 +207,13 @@ void Bulk::append_kept(const TableState& table, AscendingRowBuffer& rows) {
 /// Sends a full buffer: while its leaves are written, the next rows are collected. A call that gave
 /// way before it committed has begun a run; that run ends before the call is repeated, because the
 /// writer has one at a time.
-void Bulk::send_kept(const TableState& table, AscendingRowBuffer& rows) {
+void Bulk::send_kept(const TableState& table, bulk::AscendingRowBuffer& rows) {
   await_sent();
   sent_.table = &table;
   rows.swap_records(sent_.records);
   const auto begin = [&](btree::BTree& tree, const btree::WriteContext& by) {
     sent_.run.reset();
-    sent_.run = btree::begin_append(tree, by, sent_.records.records(), writer_of(table));
+    sent_.run = bulk::begin_append(tree, by, sent_.records.records(), writer_of(table));
   };
   try {
     call(table, [&](const TableWrites& writes) { return writes.append(begin); }).require();
@@ -235,7 +235,7 @@ void Bulk::await_sent() {
   std::size_t done = 0;
   const auto end = [&](btree::BTree& tree, const btree::WriteContext& by) {
     if (const auto run = std::exchange(sent_.run, nullptr)) {
-      btree::end_append(tree, by, *run, done);
+      bulk::end_append(tree, by, *run, done);
     }
   };
   try {
@@ -251,7 +251,7 @@ void Bulk::await_sent() {
   sent_.records.clear();
 }
 
-btree::LeafWriter& Bulk::writer_of(const TableState& table) {
+bulk::LeafWriter& Bulk::writer_of(const TableState& table) {
   if (!writer_) {
     writer_.emplace(table.visible_to(&by_)->rows->descent().pool());
   }
@@ -280,7 +280,7 @@ void Bulk::append(const TableState& table, std::span<const btree::NewRecord> rec
     const std::size_t before = done;
     if (btree::is_worth_a_run(rest)) {
       const auto work = [&](btree::BTree& tree, const btree::WriteContext& by) {
-        btree::append(tree, by, rest, writer_of(table), done);
+        bulk::append(tree, by, rest, writer_of(table), done);
       };
       call(table, [&](const TableWrites& writes) { return writes.append(work); }).require();
     }

@@ -85,25 +85,25 @@ class Bulk {
   void let_go() noexcept;
 
   /// Bound on the memory of buffered rows, give or take a piece.
-  static constexpr std::size_t kKeptBytesMax = 4 * RecordBuffer::kBytesMax;
+  static constexpr std::size_t kKeptBytesMax = 4 * bulk::RecordBuffer::kBytesMax;
   [[nodiscard]] std::size_t kept_bytes() const noexcept;
 
  private:
   template <class Row>
   Outcome insert_row(const TableState& table, const Row& row);
-  [[nodiscard]] bool can_keep(const TableState& table, AscendingRowBuffer& rows,
+  [[nodiscard]] bool can_keep(const TableState& table, bulk::AscendingRowBuffer& rows,
                               std::span<const btree::NewRecord> records);
-  Outcome keep(const TableState& table, AscendingRowBuffer& rows,
+  Outcome keep(const TableState& table, bulk::AscendingRowBuffer& rows,
                std::span<const btree::NewRecord> records);
   void append(const TableState& table, std::span<const btree::NewRecord> records,
               std::size_t& done);
   void append_at_once(const TableState& table, std::span<const btree::NewRecord> records);
   void append_kept_of(const TableState& table);
-  void append_others(const AscendingRowBuffer& rows);
-  void append_kept(const TableState& table, AscendingRowBuffer& rows);
-  void send_kept(const TableState& table, AscendingRowBuffer& rows);
+  void append_others(const bulk::AscendingRowBuffer& rows);
+  void append_kept(const TableState& table, bulk::AscendingRowBuffer& rows);
+  void send_kept(const TableState& table, bulk::AscendingRowBuffer& rows);
   void await_sent();
-  [[nodiscard]] btree::LeafWriter& writer_of(const TableState& table);
+  [[nodiscard]] bulk::LeafWriter& writer_of(const TableState& table);
   Outcome erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
                      std::string& next);
   Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
@@ -117,11 +117,11 @@ class Bulk {
   TableCatalog& tables_;
   txn::Transaction& by_;
   CommitStatusPtr commit_status_;
-  std::map<const TableState*, AscendingRowBuffer>
-      kept_;                                 ///< the catalog keeps the tables of a definer
-  std::optional<btree::LeafWriter> writer_;  ///< for all runs, one after the other
-  RowsInFlight sent_;                        ///< their run uses writer_
-  bool is_broken_ = false;                   ///< a call has failed half-way
+  std::map<const TableState*, bulk::AscendingRowBuffer>
+      kept_;                                ///< the catalog keeps the tables of a definer
+  std::optional<bulk::LeafWriter> writer_;  ///< for all runs, one after the other
+  RowsInFlight sent_;                       ///< their run uses writer_
+  bool is_broken_ = false;                  ///< a call has failed half-way
   bool is_published_ = false;
 };
 

@@ -92,15 +92,15 @@ void check_kept_name(std::string_view name) {
   }
 }
 
-std::optional<engine::SavedSort> saved_of(const RowSortOptions& options) {
+std::optional<bulk::SavedSort> saved_of(const RowSortOptions& options) {
   check_kept_name(options.kept_as);
   return options.kept_as.empty() || options.saved.empty()
              ? std::nullopt
-             : std::optional(engine::SavedSort::parse(options.saved));
+             : std::optional(bulk::SavedSort::parse(options.saved));
 }
 
-engine::SortOptions sort_options(const engine::SortSpace& space, const RowSortOptions& options,
-                                 const std::optional<engine::SavedSort>& saved) {
+bulk::SortOptions sort_options(const engine::SortSpace& space, const RowSortOptions& options,
+                               const std::optional<bulk::SavedSort>& saved) {
   return {.memory_bytes = options.memory_bytes != 0 ? options.memory_bytes : space.memory_bytes,
           .threads = options.threads,
           .kept_name = options.kept_as,
@@ -196,7 +196,7 @@ class RowSort::State {
                                               ///< database
   const bool keeps_;
   bool has_row_ = false;
-  engine::ExternalSort sort_;
+  bulk::ExternalSort sort_;
   std::string value_;
   const detail::LayoutNumber layout_;  ///< of the table's rows
   bool all_are_known_;                 ///< all rows are known to have layout_

@@ -24,8 +24,8 @@ namespace palimpsest::engine {
 
 struct RowsInFlight {
   const TableState* table = nullptr;  ///< of the records, if there are any
-  RecordBuffer records;
-  std::unique_ptr<btree::LeafBuilder> run;  ///< null: the records are left over
+  bulk::RecordBuffer records;
+  std::unique_ptr<bulk::LeafBuilder> run;  ///< null: the records are left over
 };
 
 }  // namespace palimpsest::engine

@@ -12,10 +12,11 @@
 namespace palimpsest::engine {
 namespace {
 
-std::vector<UnusedTree> trees_of_no_table(const TreeCatalog& trees, const std::set<TreeId>& used) {
+std::vector<UnusedTree> trees_of_no_table(const txn::TreeCatalog& trees,
+                                          const std::set<TreeId>& used) {
   std::vector<UnusedTree> unused;
-  for (const TreeCatalog::Entry& entry : trees.entries()) {
-    const bool is_the_databases = entry.id == kCatalogTree || entry.name == kTablesTree;
+  for (const txn::TreeCatalog::Entry& entry : trees.entries()) {
+    const bool is_the_databases = entry.id == txn::kCatalogTree || entry.name == kTablesTree;
     if (!is_the_databases && !used.contains(entry.id)) {
       unused.push_back({.name = entry.name, .is_for_tables = TreePool::is_name(entry.name)});
     }
@@ -25,7 +26,7 @@ std::vector<UnusedTree> trees_of_no_table(const TreeCatalog& trees, const std::s
 
 }  // namespace
 
-DefinitionsAudit audit_definitions(TreeCatalog& trees) {
+DefinitionsAudit audit_definitions(txn::TreeCatalog& trees) {
   DefinitionsAudit audit;
   StoredDefinitions definitions(trees);
   if (const btree::BTree* const tables = trees.find(kTablesTree)) {

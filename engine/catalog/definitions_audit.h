@@ -40,6 +40,6 @@ struct DefinitionsAudit {
 };
 
 /// Reads all definitions. The catalog outlives the result.
-[[nodiscard]] DefinitionsAudit audit_definitions(TreeCatalog& trees);
+[[nodiscard]] DefinitionsAudit audit_definitions(txn::TreeCatalog& trees);
 
 }  // namespace palimpsest::engine

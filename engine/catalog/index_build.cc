@@ -40,8 +40,8 @@ class IndexBuild {
   const IndexCodec& codec_;
   const btree::BTree& rows_;
   const versioning::ReadView* read_view_;
-  ExternalSort sort_;
-  TreeLoader fill_;
+  bulk::ExternalSort sort_;
+  bulk::TreeLoader fill_;
 };
 
 void IndexBuild::sort_entries() {

@@ -86,7 +86,7 @@ void rebuild_rows(txn::Transactions& transactions, txn::Transaction& maker,
                   const TableDefinition& before, const TableDefinition& after,
                   std::span<const std::optional<std::size_t>> sources, const ConvertRow* convert) {
   RowConversion conversion(before, after, sources, convert);
-  TreeLoader fill(transactions, maker, *after.rows);
+  bulk::TreeLoader fill(transactions, maker, *after.rows);
   std::string row;
   btree::Cursor rows(*before.rows, kRowsAtATime);
   std::size_t count = 0;

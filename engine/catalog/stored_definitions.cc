@@ -25,8 +25,8 @@ StoredTable decode(ByteView name, ByteView record) {
 
 }  // namespace
 
-StoredDefinitions::StoredDefinitions(TreeCatalog& trees) : trees_(trees) {
-  for (const TreeCatalog::Entry& entry : trees.entries()) {
+StoredDefinitions::StoredDefinitions(txn::TreeCatalog& trees) : trees_(trees) {
+  for (const txn::TreeCatalog::Entry& entry : trees.entries()) {
     known_.emplace(entry.id, TreePool::is_name(entry.name));
   }
 }

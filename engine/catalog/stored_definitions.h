@@ -27,7 +27,7 @@ inline constexpr std::string_view kTablesTree = "tables";
 class StoredDefinitions {
  public:
   /// The catalog outlives this, and has all its trees already.
-  explicit StoredDefinitions(TreeCatalog& trees);
+  explicit StoredDefinitions(txn::TreeCatalog& trees);
 
   /// The table of a record that was not read before.
   [[nodiscard]] std::unique_ptr<const TableDefinition> read(ByteView name, ByteView record);
@@ -38,7 +38,7 @@ class StoredDefinitions {
  private:
   [[nodiscard]] btree::BTree* take(std::string_view table, TreeId id);
 
-  TreeCatalog& trees_;
+  txn::TreeCatalog& trees_;
   std::map<TreeId, bool> known_;  ///< all trees, and whether they are made for tables
   std::set<TreeId> used_;
 };

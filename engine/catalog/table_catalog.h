@@ -65,18 +65,18 @@ using TablePtr = std::shared_ptr<TableState>;
 using AlterSchema = FunctionRef<TableAlteration(const TableSchema& before)>;
 using CommitStatusPtr = std::shared_ptr<versioning::CommitStatus>;
 
-class TableCatalog final : public txn::EndListener, public TreeOwners, public TreeSource {
+class TableCatalog final : public txn::EndListener, public bulk::TreeOwners, public TreeSource {
  public:
   /// What bulks on tables with rows need.
   struct Bulks {
     versioning::BulkEpochs& epochs;
-    BulkLedger& ledger;
-    BulkSweep& sweep;
+    bulk::BulkLedger& ledger;
+    bulk::BulkSweep& sweep;
   };
 
   /// All references outlive this. `sorting`: for building indexes; `patience`: how long a change
   /// waits for writers.
-  TableCatalog(TreeCatalog& trees, txn::Transactions& transactions, TreePool& store,
+  TableCatalog(txn::TreeCatalog& trees, txn::Transactions& transactions, TreePool& store,
                const Bulks& bulks, const SortSpace& sorting, std::chrono::milliseconds patience)
       : trees_(trees),
         transactions_(transactions),
@@ -142,7 +142,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   struct Changes {
     std::list<TablePtr> tables;          ///< made, changed or dropped by it
     CommitStatusPtr commit_status;       ///< a bulk's: retained until it is decided
-    BulkLedger::Begun epoch;             ///< a bulk's on tables with rows
+    bulk::BulkLedger::Begun epoch;       ///< a bulk's on tables with rows
     std::vector<btree::BTree*> taken;    ///< returned unless it commits
     std::vector<btree::BTree*> dropped;  ///< returned if it commits
   };
@@ -222,7 +222,7 @@ class TableCatalog final : public txn::EndListener, public TreeOwners, public Tr
   void let_go_past() noexcept;
   [[nodiscard]] KeptDefinitions take_gone() noexcept;
 
-  TreeCatalog& trees_;
+  txn::TreeCatalog& trees_;
   txn::Transactions& transactions_;
   TreePool& store_;
   const Bulks bulks_;

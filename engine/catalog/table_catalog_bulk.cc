@@ -94,7 +94,7 @@ void TableCatalog::change_in_place(Transaction& by, TableState& table) {
   for (const BTree* const tree : trees) {
     bulks_.sweep.require_undone(tree->id());
   }
-  BulkLedger::Begun begun;
+  bulk::BulkLedger::Begun begun;
   {
     const std::lock_guard lock(mutex_);
     begun = changes_[&by].epoch;
@@ -227,7 +227,7 @@ Outcome TableCatalog::publish(Transaction& by) {
   Outcome outcome = by.statement([&](const btree::WriteContext& context) -> Outcome {
     by.let_log_go();  // it began long ago, and has written nothing since
     if (epoch != kNoEpoch && !bulks_.ledger.commit_within(context, epoch)) {
-      return outcome_at(OutcomeKind::conflict, kBulksTree);
+      return outcome_at(OutcomeKind::conflict, bulk::kBulksTree);
     }
     for (const TablePtr& table : tables) {
       const TableDefinition& definition = *table->visible_to(&by);

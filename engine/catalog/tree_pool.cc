@@ -111,7 +111,7 @@ bool TreePool::is_name(std::string_view name) noexcept {
 void TreePool::open(const std::set<TreeId>& used, TreeSource* source) {
   const std::lock_guard lock(mutex_);
   source_ = source;
-  for (const TreeCatalog::Entry& entry : catalog_.entries()) {
+  for (const txn::TreeCatalog::Entry& entry : catalog_.entries()) {
     const auto number = number_of(entry.name);
     if (!number) {
       continue;

@@ -74,7 +74,7 @@ class TreePool {
  public:
   /// Both references outlive this. `patience`: how long a caller waits for a tree while many are
   /// being emptied. Some trees can only be emptied later, perhaps because of the caller itself.
-  TreePool(TreeCatalog& catalog, txn::Transactions& transactions,
+  TreePool(txn::TreeCatalog& catalog, txn::Transactions& transactions,
            std::chrono::milliseconds patience = std::chrono::milliseconds(100))
       : catalog_(catalog), transactions_(transactions), patience_(patience) {}
   /// Stops the thread.
@@ -145,7 +145,7 @@ class TreePool {
   [[nodiscard]] bool purge_some(btree::BTree& tree);
   [[nodiscard]] bool merge_some(btree::BTree& tree);
 
-  TreeCatalog& catalog_;
+  txn::TreeCatalog& catalog_;
   txn::Transactions& transactions_;
   std::chrono::milliseconds patience_;
   TreeSource* source_ = nullptr;

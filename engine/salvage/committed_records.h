@@ -25,8 +25,8 @@ namespace palimpsest::engine {
 
 /// The outcomes of bulks, as far as that is known (bulk/bulk_ledger.h).
 struct BulkOutcomes {
-  StoredBulks stored{};  ///< what the ledger says; of epochs from `next` on nothing is known
-  bool is_whole = true;  ///< the ledger is: other bulks before `next` have committed
+  bulk::StoredBulks stored{};  ///< what the ledger says; of epochs from `next` on nothing is known
+  bool is_whole = true;        ///< the ledger is: other bulks before `next` have committed
 
   /// Nothing: that is not known.
   [[nodiscard]] std::optional<btree::Resolution> of(BulkEpoch epoch) const;

@@ -68,7 +68,7 @@ std::unique_ptr<ChangeSource> DamagedDatabase::changes_of(TreeId tree) const {
 
 void DamagedDatabase::sort_changes(io::Device& scratch, std::size_t sort_bytes) {
   if (has_losers()) {
-    changes_.emplace(scratch, SortOptions{.memory_bytes = sort_bytes, .threads = 0});
+    changes_.emplace(scratch, bulk::SortOptions{.memory_bytes = sort_bytes, .threads = 0});
     not_undone_ =
         visit_unfinished(log_->analysis()->losers, log_->segments(), file_->page_size_bytes(),
                          [&](const UnfinishedChange& change) { changes_->add(change); });
@@ -83,7 +83,7 @@ void DamagedDatabase::look(io::Device& scratch, std::size_t sort_bytes, bool wit
     log_->analysis()->space.visit([&](const PageRange& range) { uses_->say(range); });
   }
   directory_.emplace(*file_, *uses_, log_->lost(), log_->is_consistent());
-  leaves_.emplace(scratch, SortOptions{.memory_bytes = sort_bytes, .threads = 0});
+  leaves_.emplace(scratch, bulk::SortOptions{.memory_bytes = sort_bytes, .threads = 0});
   directory_->scan([&](const btree::LeafView& leaf) { leaves_->add(leaf); }, done);
   DefinitionFinder finder(*directory_, log_->known_up_to(), with_doubtful,
                           [this](TreeId tree) { return changes_of(tree); });

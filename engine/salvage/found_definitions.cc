@@ -73,16 +73,16 @@ constexpr TreeLook kDefinitions{
 /// Whether the ledger of bulks (bulk/bulk_ledger.h) may have such a record: it names trees, or the
 /// next epoch.
 bool is_of_bulk(ByteView key, ByteView value) {
-  StoredBulks one;
-  return !value.empty() && add_record(one, key, value);
+  bulk::StoredBulks one;
+  return !value.empty() && bulk::add_record(one, key, value);
 }
 
 /// Nothing if these are other records.
 std::optional<BulkOutcomes> bulks_in(const TreeContent& content) {
   BulkOutcomes bulks{.stored = {.aborted = {}, .next = 0}, .is_whole = content.is_whole};
-  StoredBulks& stored = bulks.stored;
+  bulk::StoredBulks& stored = bulks.stored;
   for (const auto& [key, value] : content.records) {
-    if (value.empty() || !add_record(stored, key, value)) {
+    if (value.empty() || !bulk::add_record(stored, key, value)) {
       return std::nullopt;
     }
   }
@@ -123,13 +123,13 @@ TreeContent DefinitionFinder::read(TreeId tree, const BulkOutcomes& bulks) const
 // trees.
 DefinitionFinder::CatalogContent DefinitionFinder::read_catalog(PageId root) {
   if (root != kNoPage) {
-    pages_.name_root(kCatalogTree, root);
+    pages_.name_root(txn::kCatalogTree, root);
   }
   pages_.follow_names();
-  const TreeContent content = read(kCatalogTree, {});
+  const TreeContent content = read(txn::kCatalogTree, {});
   CatalogContent catalog{.trees = {}, .is_whole = content.is_whole};
   for (const auto& [name, value] : content.records) {
-    if (const auto stored = tree_in_catalog(value)) {
+    if (const auto stored = txn::tree_in_catalog(value)) {
       catalog.trees.emplace(name, stored->id);
       pages_.name_root(stored->id, stored->root);
     } else {
@@ -209,7 +209,7 @@ void DefinitionFinder::read_bulks(const CatalogContent& catalog, FoundDefinition
       others.insert(tree);
     }
   }
-  const TreeId tree = tree_named(catalog, kBulksTree, others, kBulks);
+  const TreeId tree = tree_named(catalog, bulk::kBulksTree, others, kBulks);
   if (tree == kNoTree) {
     found.bulks.is_whole = catalog.is_whole;
     return;
@@ -220,7 +220,7 @@ void DefinitionFinder::read_bulks(const CatalogContent& catalog, FoundDefinition
 
 FoundDefinitions DefinitionFinder::find(PageId root) {
   FoundDefinitions found;
-  found.own_trees.insert(kCatalogTree);
+  found.own_trees.insert(txn::kCatalogTree);
   const CatalogContent catalog = read_catalog(root);
   read_tables(catalog, found);
   read_bulks(catalog, found);

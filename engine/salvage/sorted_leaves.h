@@ -15,7 +15,7 @@ namespace palimpsest::engine {
 
 class SortedLeaves final : public LeafSource {
  public:
-  SortedLeaves(io::Device& device, const SortOptions& options) : sort_(device, options) {}
+  SortedLeaves(io::Device& device, const bulk::SortOptions& options) : sort_(device, options) {}
 
   void add(const btree::LeafView& leaf);
   /// There are no more. `with_doubtful`: those of which it cannot be told whether they are in use
@@ -28,7 +28,7 @@ class SortedLeaves final : public LeafSource {
   [[nodiscard]] std::optional<LeafRef> next() override;
 
  private:
-  ExternalSort sort_;
+  bulk::ExternalSort sort_;
   const PageDirectory* pages_ = nullptr;
   bool with_doubtful_ = false;
   bool is_there_ = false;  ///< a leaf that was not shown

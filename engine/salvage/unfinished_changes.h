@@ -71,7 +71,7 @@ class TreeChanges final : public ChangeSource {
 /// Those of all trees, one tree after the other.
 class SortedChanges final : public ChangeSource {
  public:
-  SortedChanges(io::Device& device, const SortOptions& options) : sort_(device, options) {}
+  SortedChanges(io::Device& device, const bulk::SortOptions& options) : sort_(device, options) {}
 
   void add(const UnfinishedChange& change);
   void finish();
@@ -86,7 +86,7 @@ class SortedChanges final : public ChangeSource {
  private:
   void read();
 
-  ExternalSort sort_;
+  bulk::ExternalSort sort_;
   TreeId tree_ = kNoTree;
   std::optional<UnfinishedChange> change_;
 };

@@ -230,8 +230,8 @@ std::uint64_t Compaction::in_use_behind(std::uint64_t page) const noexcept {
 // Only usable trees: a tree that is being made may yet be undone.
 std::vector<TreeId> Compaction::tree_ids() const {
   std::vector<TreeId> ids;
-  for (const TreeCatalog::Entry& entry : parts_.trees.entries()) {
-    if (entry.id == kCatalogTree || !entry.name.empty()) {
+  for (const txn::TreeCatalog::Entry& entry : parts_.trees.entries()) {
+    if (entry.id == txn::kCatalogTree || !entry.name.empty()) {
       ids.push_back(entry.id);
     }
   }

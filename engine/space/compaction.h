@@ -55,7 +55,7 @@ struct CompactedParts {
   buffer::SpaceMap& space;
   wal::Log& log;
   txn::Transactions& transactions;
-  TreeCatalog& trees;
+  txn::TreeCatalog& trees;
   TreePool& store;
   /// Cuts off the free end of the file, if it has at least `pages_min` pages and no backup copies
   /// the file; returns the number of pages cut.

@@ -386,7 +386,7 @@ Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
 
 Outcome WriteStep::erase_leaves(const btree::KeyRange& range, std::uint64_t& rows,
                                 std::string& next) const {
-  const auto stop = btree::delete_in_some_leaves(this->rows(), *by_, range, rows);
+  const auto stop = bulk::delete_in_some_leaves(this->rows(), *by_, range, rows);
   next = stop ? stop->key : std::string();
   if (!stop || !stop->needs_removal) {
     return Outcome();

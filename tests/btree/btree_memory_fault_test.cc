@@ -233,7 +233,7 @@ TEST_F(BTreeMemoryFault, NoPageOfABulkBuildIsLost) {
   bool met = true;
   std::uint64_t nth = 0;
   while (met) {
-    PageAllocator supply(space, 1, 0);
+    bulk::PageAllocator supply(space, 1, 0);
     const AllocationFault fault(++nth);
     try {
       for (int i = 0; i < 100; ++i) {

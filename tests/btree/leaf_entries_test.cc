@@ -324,7 +324,7 @@ TEST_F(LeafEntriesTest, NothingIsAppendedOverRemovalsUnderWay) {
   EXPECT_TRUE(tree().remove("key"));  // as undo does it: the entry stays
   const std::vector<NewRecord> records{{"a", "b"}};
   std::size_t done = 0;
-  LeafWriter pages(tree().descent().pool());
+  bulk::LeafWriter pages(tree().descent().pool());
   append(tree(), {}, records, pages, done);
   EXPECT_EQ(done, 0U);
   writer.end();

@@ -184,7 +184,7 @@ class FreshPages {
 
 TEST_F(PageWriterTest, FreshPagesAreWrittenBesideTheirOwner) {
   FreshPages pages;
-  buffer::FreshWriter beside(*writer_);
+  bulk::FreshWriter beside(*writer_);
   for (std::size_t i = 0; i < 50; ++i) {
     beside.await(FreshPages::kInMemory - 1);
     beside.begin(pages.of(pages_[i], i + 1));
@@ -198,7 +198,7 @@ TEST_F(PageWriterTest, FreshPagesAreWrittenBesideTheirOwner) {
 
 TEST_F(PageWriterTest, WhatWasBegunIsDoneInOrder) {
   FreshPages pages;
-  buffer::FreshWriter beside(*writer_);
+  bulk::FreshWriter beside(*writer_);
   trace_.clear();
   beside.begin(pages.of(pages_[0], 1));
   beside.begin_harden();
@@ -209,7 +209,7 @@ TEST_F(PageWriterTest, WhatWasBegunIsDoneInOrder) {
 
 TEST_F(PageWriterTest, FreshPagesThatCannotBeWrittenAreToldOnce) {
   FreshPages pages;
-  buffer::FreshWriter beside(*writer_);
+  bulk::FreshWriter beside(*writer_);
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::write), .nth = 2, .for_good = true});
   beside.begin(pages.of(pages_[0], 1));
   beside.begin(pages.of(pages_[1], 1));
@@ -229,7 +229,7 @@ TEST_F(PageWriterTest, FreshPagesThatCannotBeWrittenAreToldOnce) {
 
 TEST_F(PageWriterTest, AFailureIsNotToldOfWhatWasDropped) {
   FreshPages pages;
-  buffer::FreshWriter beside(*writer_);
+  bulk::FreshWriter beside(*writer_);
   disk_.inject({.kinds = static_cast<unsigned>(SimKind::write)});
   beside.begin(pages.of(pages_[0], 1));
   beside.begin(pages.of(pages_[1], 1));

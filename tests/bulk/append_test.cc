@@ -78,8 +78,8 @@ std::vector<NewRecord> views_of(const Records& records) {
 /// Appends as many records as possible; returns their number.
 std::size_t append(BTree& tree, std::span<const NewRecord> records) {
   std::size_t done = 0;
-  LeafWriter writer(tree.descent().pool());
-  btree::append(tree, {}, records, writer, done);
+  bulk::LeafWriter writer(tree.descent().pool());
+  bulk::append(tree, {}, records, writer, done);
   return done;
 }
 
@@ -266,8 +266,8 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
       disk_.inject({.error = fault.error, .kinds = fault.kinds, .nth = nth, .for_good = true});
       std::size_t done = 0;
       const auto code = error_of([&] {
-        LeafWriter writer(database_->pool());
-        btree::append(tree(), {}, views, writer, done);
+        bulk::LeafWriter writer(database_->pool());
+        bulk::append(tree(), {}, views, writer, done);
       });
       disk_.clear_faults();
       failed = code.has_value();
@@ -286,18 +286,18 @@ TEST_F(AppendTest, FaultAtEveryPointLeaksNothing) {
 // One run is written while records for the next one are collected.
 TEST_F(AppendTest, ManyRunsOfOneWriter) {
   make({.page_size_bytes = 4096, .frames = 64});
-  LeafWriter writer(database_->pool());
+  bulk::LeafWriter writer(database_->pool());
   Records all;
   for (std::uint64_t part = 0; part < 5; ++part) {
     // The last ones exceed the writer's memory.
     const Records records =
         numbered(60'000 * part, 60'000 * part + (part < 3 ? 5'000 : 60'000), 150);
     const std::vector<NewRecord> views = views_of(records);
-    const std::unique_ptr<LeafBuilder> run = begin_append(tree(), {}, views, writer);
+    const std::unique_ptr<bulk::LeafBuilder> run = bulk::begin_append(tree(), {}, views, writer);
     ASSERT_NE(run, nullptr);
     ASSERT_TRUE(tree().is_beyond_end(views.front().key)) << "the tree does not have them yet";
     std::size_t done = 0;
-    end_append(tree(), {}, *run, done);
+    bulk::end_append(tree(), {}, *run, done);
     ASSERT_EQ(done, records.size());
     all.insert(records.begin(), records.end());
   }
@@ -313,7 +313,7 @@ TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
   const std::uint64_t allocated = database_->space().counts().allocated;
   const Records records = numbered(1'000, 30'000, 100);
   const std::vector<NewRecord> views = views_of(records);
-  LeafWriter writer(database_->pool());
+  bulk::LeafWriter writer(database_->pool());
   std::atomic<int> writes = 0;
   std::atomic<bool> is_let_go = false;
   const auto let_go = [&] {
@@ -328,7 +328,7 @@ TEST_F(AppendTest, ARunThatIsLetGoIsNotWrittenAnyMore) {
         }
       });
   const SyncHook dropping("buffer.fresh.dropping", let_go);
-  std::unique_ptr<LeafBuilder> run = begin_append(tree(), {}, views, writer);
+  std::unique_ptr<bulk::LeafBuilder> run = bulk::begin_append(tree(), {}, views, writer);
   ASSERT_NE(run, nullptr);
   run.reset();
   const int written = writes;
@@ -391,9 +391,9 @@ class GraftRecordTest : public AppendTest {
     ASSERT_EQ(append(tree(), views_of(numbered(0, 1'000, 100))), 1'000U);
     const std::optional<KeyBuffer> lower = structure_for(tree()).open_end({}, big_endian(1'000));
     ASSERT_TRUE(lower);
-    run_ = std::make_unique<LeafBuilder>(
-        database_->pool(), LeafBuilder::Of{.tree = tree().id(), .lower = lower->view()}, 100'000,
-        writer_.emplace(database_->pool()));
+    run_ = std::make_unique<bulk::LeafBuilder>(
+        database_->pool(), bulk::LeafBuilder::Of{.tree = tree().id(), .lower = lower->view()},
+        100'000, writer_.emplace(database_->pool()));
     for (std::uint64_t i = 1'000; i < 2'000; ++i) {
       run_->add(big_endian(i), std::string(100, 'v'));
     }
@@ -430,8 +430,8 @@ class GraftRecordTest : public AppendTest {
                                .leaves = run_->leaves()});
   }
 
-  std::optional<LeafWriter> writer_;
-  std::unique_ptr<LeafBuilder> run_;
+  std::optional<bulk::LeafWriter> writer_;
+  std::unique_ptr<bulk::LeafBuilder> run_;
   PageId last_ = kNoPage;
   PageId tree_root_ = kNoPage;
 };

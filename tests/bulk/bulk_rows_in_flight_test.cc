@@ -98,8 +98,8 @@ TEST_F(RowsOnTheirWay, OfManyTablesTakeBoundedMemory) {
     most = std::max(most, bulk.bulk->kept_bytes());
     make_log_space();
   }
-  EXPECT_GT(most, RecordBuffer::kBytesMax);
-  EXPECT_LE(most, Bulk::kKeptBytesMax + RecordBuffer::kPieceBytes);
+  EXPECT_GT(most, bulk::RecordBuffer::kBytesMax);
+  EXPECT_LE(most, Bulk::kKeptBytesMax + bulk::RecordBuffer::kPieceBytes);
   bulk.commit();
   for (int number = 0; number < kTables; ++number) {
     use(name_at(number));
@@ -238,9 +238,9 @@ TEST_F(RowsOnTheirWay, ACallThatGaveWayHasHungThem) {
 #endif
 
 TEST(RecordBuffer, TakeMemoryAPieceAtATime) {
-  RecordBuffer kept;
-  const std::string value(RecordBuffer::kPieceBytes - 1, 'v');
-  const std::string large(2 * RecordBuffer::kPieceBytes, 'w');
+  bulk::RecordBuffer kept;
+  const std::string value(bulk::RecordBuffer::kPieceBytes - 1, 'v');
+  const std::string large(2 * bulk::RecordBuffer::kPieceBytes, 'w');
   for (int turn = 0; turn < 3; ++turn) {
     for (const std::string& record : {value, value, large}) {
       kept.expect(1, 1 + record.size());
@@ -249,7 +249,8 @@ TEST(RecordBuffer, TakeMemoryAPieceAtATime) {
       EXPECT_EQ(kept.records().back().value, record);
     }
     EXPECT_EQ(kept.records().front().value, value);
-    EXPECT_EQ(kept.memory_bytes(), 4 * RecordBuffer::kPieceBytes + 1) << "what there was is used";
+    EXPECT_EQ(kept.memory_bytes(), 4 * bulk::RecordBuffer::kPieceBytes + 1)
+        << "what there was is used";
     EXPECT_FALSE(kept.has_memory_for(1));
     kept.clear();
   }
@@ -258,15 +259,15 @@ TEST(RecordBuffer, TakeMemoryAPieceAtATime) {
 }
 
 TEST(RecordBuffer, HaveRoomWhenAllAreDropped) {
-  RecordBuffer kept;
+  bulk::RecordBuffer kept;
   kept.expect(2, 4);
   kept.add({.key = "a", .value = "1"});
   kept.add({.key = "b", .value = "2"});
   kept.drop(1);
-  EXPECT_FALSE(kept.has_room_for(RecordBuffer::kBytesMax));
+  EXPECT_FALSE(kept.has_room_for(bulk::RecordBuffer::kBytesMax));
   kept.drop(1);
   EXPECT_TRUE(kept.empty());
-  EXPECT_TRUE(kept.has_room_for(RecordBuffer::kBytesMax));
+  EXPECT_TRUE(kept.has_room_for(bulk::RecordBuffer::kBytesMax));
 }
 
 TEST_F(RowsOnTheirWay, ACrashLeavesAllOfThemOrNone) {

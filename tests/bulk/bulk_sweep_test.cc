@@ -208,7 +208,7 @@ TEST_F(BulkSweepTest, ATableThatHoldsManyRefusesMoreAndOtherTablesDoNot) {
     sweep();
   }
   EXPECT_EQ(code, ErrorCode::corruption);
-  EXPECT_EQ(rounds, BulkSweep::kHeldMax);
+  EXPECT_EQ(rounds, bulk::BulkSweep::kHeldMax);
   make("sound");
   fill("body");
   EXPECT_EQ(error_of(roll_back_one), std::nullopt);

@@ -121,11 +121,10 @@ std::string History::explain(const State& found, Window window) const {
 
 State state_of(engine::Engine& database) {
   State state;
-  for (const engine::TreeCatalog::Entry& entry : database.catalog().entries()) {
-    const bool is_of_tables = entry.name == engine::kTablesTree ||
-                              entry.name == engine::kBulksTree ||
+  for (const txn::TreeCatalog::Entry& entry : database.catalog().entries()) {
+    const bool is_of_tables = entry.name == engine::kTablesTree || entry.name == bulk::kBulksTree ||
                               engine::TreePool::is_name(entry.name);
-    if (entry.id != engine::kCatalogTree && !is_of_tables) {
+    if (entry.id != txn::kCatalogTree && !is_of_tables) {
       state.emplace(entry.name, engine::test::content_of(database.catalog().tree(entry.id)));
     }
   }

@@ -79,7 +79,7 @@ inline ::testing::AssertionResult tables_agree(Engine& database) {
 inline ::testing::AssertionResult sound(Engine& database) {
   palimpsest::test::wait_for_writes(database.pool().writer());
   btree::PageSet reached;
-  for (const TreeCatalog::Entry& entry : database.catalog().entries()) {
+  for (const txn::TreeCatalog::Entry& entry : database.catalog().entries()) {
     const btree::BTree& tree = database.catalog().tree(entry.id);
     const btree::TreeAudit audit = btree::audit(tree, reached);
     if (!audit.sound()) {

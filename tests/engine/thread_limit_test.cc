@@ -85,7 +85,7 @@ TEST(ThreadLimit, ASortSaysSoOnceItNeedsThem) {
   SimDisk disk;
   const auto device = disk.device();
   const auto sort_some = [&](std::size_t threads) {
-    ExternalSort sort(*device, {.memory_bytes = std::size_t{1} << 20U, .threads = threads});
+    bulk::ExternalSort sort(*device, {.memory_bytes = std::size_t{1} << 20U, .threads = threads});
     for (int i = 0; i < 100'000; ++i) {
       sort.add(fmt::format("key{:06}", i), "value");
     }
@@ -102,10 +102,11 @@ TEST(ThreadLimit, ASortSaysSoOnceItNeedsThem) {
 TEST(ThreadLimit, AThreadThatCannotBeStartedEndsTheRunningOnes) {
   SimDisk disk;
   const auto device = disk.device();
-  SortOptions options{.memory_bytes = std::size_t{1} << 20U, .threads = 2, .kept_name = "kept"};
-  SavedSort saved;
+  bulk::SortOptions options{
+      .memory_bytes = std::size_t{1} << 20U, .threads = 2, .kept_name = "kept"};
+  bulk::SavedSort saved;
   {
-    ExternalSort sort(*device, options);
+    bulk::ExternalSort sort(*device, options);
     sort.add("key", "value");
     saved = sort.save();
   }
@@ -115,7 +116,7 @@ TEST(ThreadLimit, AThreadThatCannotBeStartedEndsTheRunningOnes) {
     bool is_forbidden = false;
     const SyncHook second("sort.thread.starts",
                           [&] { is_forbidden = ++starts == 2 && forbid_threads(); });
-    const int outcome = what_comes_of([&] { ExternalSort(*device, options); });
+    const int outcome = what_comes_of([&] { bulk::ExternalSort(*device, options); });
     return is_forbidden ? outcome : kNoFilter;
   });
   EXPECT_EQ(came, kToldSo);

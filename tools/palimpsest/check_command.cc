@@ -188,7 +188,7 @@ class Check {
   void check_trees(engine::OfflineDatabase& database) {
     btree::PageSet reached;
     std::vector<CheckedTree> checked;
-    for (const engine::TreeCatalog::Entry& entry : database.catalog().entries()) {
+    for (const txn::TreeCatalog::Entry& entry : database.catalog().entries()) {
       checked.push_back(check_tree(database.catalog(), entry, reached));
     }
     if (std::ranges::all_of(checked, &CheckedTree::sound)) {
@@ -200,7 +200,7 @@ class Check {
     attempt("tables", [&] { check_tables(database.catalog(), checked, batch_bytes, report_); });
   }
 
-  CheckedTree check_tree(engine::TreeCatalog& catalog, const engine::TreeCatalog::Entry& entry,
+  CheckedTree check_tree(txn::TreeCatalog& catalog, const txn::TreeCatalog::Entry& entry,
                          btree::PageSet& reached) {
     const std::string name =
         entry.name.empty() ? "catalog" : fmt::format("tree \"{}\"", entry.name);

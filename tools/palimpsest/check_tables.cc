@@ -24,7 +24,7 @@ class TableCheck {
     }
   }
 
-  void run(engine::TreeCatalog& catalog) {
+  void run(txn::TreeCatalog& catalog) {
     const CheckedTree* const tables = find(engine::kTablesTree);
     if (tables != nullptr && !tables->sound) {
       report_.left_out("tables", "not checked: their definitions lie in a damaged tree");
@@ -88,7 +88,7 @@ class TableCheck {
 
 }  // namespace
 
-void check_tables(engine::TreeCatalog& catalog, std::span<const CheckedTree> trees,
+void check_tables(txn::TreeCatalog& catalog, std::span<const CheckedTree> trees,
                   std::uint64_t batch_bytes, CheckReport& report) {
   TableCheck(trees, batch_bytes, report).run(catalog);
 }

@@ -22,7 +22,7 @@ struct CheckedTree {
 
 /// Checks all tables, except those with damaged trees. `batch_bytes`: memory for keys that are
 /// looked up together. Throws Error if something cannot be read although the trees were sound.
-void check_tables(engine::TreeCatalog& catalog, std::span<const CheckedTree> trees,
+void check_tables(txn::TreeCatalog& catalog, std::span<const CheckedTree> trees,
                   std::uint64_t batch_bytes, CheckReport& report);
 
 }  // namespace palimpsest::tools

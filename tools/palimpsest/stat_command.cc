@@ -100,11 +100,11 @@ class Stat {
   void measure_trees() {
     attempt("tables", [&] { read_uses(); });
     attempt("bulks", [&] {
-      for (const auto& [epoch, trees] : engine::read_bulks(database_.catalog()).aborted) {
+      for (const auto& [epoch, trees] : bulk::read_bulks(database_.catalog()).aborted) {
         has_leftovers_.insert(trees.begin(), trees.end());
       }
     });
-    for (const engine::TreeCatalog::Entry& entry : database_.catalog().entries()) {
+    for (const txn::TreeCatalog::Entry& entry : database_.catalog().entries()) {
       room_.trees.push_back(measure(entry));
     }
     std::ranges::sort(room_.trees, {}, order_of);
@@ -121,7 +121,7 @@ class Stat {
     }
   }
 
-  TreeRoom measure(const engine::TreeCatalog::Entry& entry) {
+  TreeRoom measure(const txn::TreeCatalog::Entry& entry) {
     const auto use = uses_.find(entry.id);
     TreeRoom room = use == uses_.end()
                         ? TreeRoom{.name = entry.name.empty() ? "catalog" : entry.name}

@@ -16,7 +16,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/support/test_seconds.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using palimpsest::test::error_of;
@@ -240,4 +240,4 @@ TEST(ExternalSort, SortsOfOneDirectoryDoNotMeet) {
 }
 
 }  // namespace
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

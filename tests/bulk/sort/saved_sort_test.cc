@@ -18,7 +18,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/seed.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using palimpsest::test::error_of;
@@ -182,4 +182,4 @@ TEST(SavedSort, AThreadThatIsAheadOfTheCallerWrites) {
 #endif
 
 }  // namespace
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -14,7 +14,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/test_seconds.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using palimpsest::test::error_of;
@@ -179,4 +179,4 @@ TEST_P(SortFault, WhatAKilledProcessLeavesIsRemoved) {
 }
 
 }  // namespace
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -70,7 +70,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   release(memory);
 }
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 TEST(SortMemory, IsWhatWasGiven) {
@@ -108,4 +108,4 @@ TEST(SortMemory, IsWhatWasGiven) {
 }
 
 }  // namespace
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

@@ -15,7 +15,7 @@
 #include "tests/bulk/sort/sort_test_support.h"
 #include "tests/support/error_of.h"
 
-namespace palimpsest::engine {
+namespace palimpsest::bulk {
 namespace {
 
 using ::testing::ElementsAre;
@@ -173,4 +173,4 @@ TEST(SortFile, OnlyFilesOfSortsAreRemoved) {
 }
 
 }  // namespace
-}  // namespace palimpsest::engine
+}  // namespace palimpsest::bulk

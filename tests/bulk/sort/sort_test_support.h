@@ -15,7 +15,7 @@
 #include "tests/support/sim_disk.h"
 #include "tests/support/sim_random.h"
 
-namespace palimpsest::engine::test {
+namespace palimpsest::bulk::test {
 
 using Record = std::pair<std::string, std::string>;
 using Records = std::vector<Record>;
@@ -74,4 +74,4 @@ struct Disk {
   std::unique_ptr<io::Device> device = disk.device();
 };
 
-}  // namespace palimpsest::engine::test
+}  // namespace palimpsest::bulk::test

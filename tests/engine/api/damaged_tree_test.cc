@@ -103,7 +103,7 @@ class DamagedTree : public ::testing::Test {
         names[index->root_page()] = name + ".by_color";
       }
     }
-    for (const engine::TreeCatalog::Entry& entry : closed.catalog().entries()) {
+    for (const txn::TreeCatalog::Entry& entry : closed.catalog().entries()) {
       const auto known = names.find(entry.root);
       roots_[known != names.end() ? known->second
              : entry.name.empty() ? "catalog"

@@ -197,7 +197,7 @@ TEST_F(TreePoolTest, MoreTreesThanFramesAreUsedAgainInTheLeastMemory) {
 TEST_F(TreePoolTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
   open(0);
   const std::uint64_t most = database_->pool().roots().most();
-  btree::BTree& catalog = database_->catalog().tree(kCatalogTree);
+  btree::BTree& catalog = database_->catalog().tree(txn::kCatalogTree);
   for (std::uint64_t number = 0; number < most; number += 50) {
     const auto writer = begin();
     for (std::uint64_t i = number; i < number + 50; ++i) {

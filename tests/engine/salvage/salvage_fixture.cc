@@ -121,7 +121,7 @@ class PageOwners {
     for (const auto& table : audit.tables) {
       rows_[table->rows->id()] = table.get();
     }
-    for (const engine::TreeCatalog::Entry& entry : closed_.catalog().entries()) {
+    for (const txn::TreeCatalog::Entry& entry : closed_.catalog().entries()) {
       names_[entry.id] = entry.name;
     }
     for (std::uint64_t page = raw(closed_.file().first_page()); page < closed_.file().page_count();
@@ -149,7 +149,7 @@ class PageOwners {
     if (table != rows_.end() || name == engine::kTablesTree) {
       found.try_emplace(page);
     }
-    if (name == engine::kBulksTree) {
+    if (name == bulk::kBulksTree) {
       of_bulks_.push_back(page);
     }
     for (btree::SlotIndex slot = 0; slot < leaf.count(); ++slot) {
@@ -283,7 +283,7 @@ std::uint64_t root_of(const std::string& directory, const std::string& tree) {
   engine::OfflineDatabase closed(*device);
   closed.open_space();
   closed.open_catalog(std::uint64_t{16} << 20U);
-  for (const engine::TreeCatalog::Entry& entry : closed.catalog().entries()) {
+  for (const txn::TreeCatalog::Entry& entry : closed.catalog().entries()) {
     if (entry.name == tree) {
       return raw(entry.root);
     }
