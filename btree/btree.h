@@ -43,6 +43,7 @@
 #include "btree/record_change.h"
 #include "btree/structure.h"
 #include "btree/tree_results.h"
+#include "btree/value_copy.h"
 #include "btree/value_edit.h"
 #include "btree/virtual_version_resolver.h"
 #include "btree/write_outcome.h"
@@ -69,27 +70,24 @@ class BTree {
 
   // `last`: the caller's memory of the leaf it used last, or null. `read_view`: the reader's read
   // view; null: the newest state, committed or not.
+  /// Copies the value. False if the key is absent; `value` is then void.
+  [[nodiscard]] bool lookup(ByteView key, ValueCopy& value, LastLeaf* last = nullptr,
+                            const versioning::ReadView* read_view = nullptr) const {
+    const Found found = find(key, value.small_, last, read_view);
+    value.is_large_ = found.exists && (found.flags & kLargeValue) != 0;
+    return value.is_large_ ? read_large(key, value.small_.view(), value.large_, read_view)
+                           : found.exists;
+  }
   /// Copies the value. False if the key is absent; `value` is then unchanged.
   [[nodiscard]] bool lookup(ByteView key, std::string& value, LastLeaf* last = nullptr,
                             const versioning::ReadView* read_view = nullptr) const;
-
-  /// Calls sink(ByteView) with the value, valid during the call; no latch is held. Avoids the copy
-  /// into a string. False if the key is absent.
+  /// Calls sink(ByteView) with the value, valid during the call; no latch is held.
   template <class Sink>
   [[nodiscard]] bool lookup_with(ByteView key, Sink&& sink, LastLeaf* last = nullptr,
                                  const versioning::ReadView* read_view = nullptr) const {
-    ValueBuffer value(page_size());
-    const Found found = find(key, value, last, read_view);
-    if (!found.exists) {
-      return false;
-    }
-    if ((found.flags & kLargeValue) == 0) [[likely]] {
-      sink(value.view());
-      return true;
-    }
-    std::string large;
-    const bool is_there = read_large(key, value.view(), large, read_view);
-    is_there ? sink(ByteView(large)) : void();
+    ValueCopy value(page_size());
+    const bool is_there = lookup(key, value, last, read_view);
+    is_there ? sink(value.view()) : void();
     return is_there;
   }
 
@@ -102,18 +100,14 @@ class BTree {
   void visit_many(std::span<const ByteView> keys, FunctionRef<void(std::size_t, ByteView)> show,
                   const versioning::ReadView* read_view = nullptr) const;
 
-  /// lookup_with() of the newest state, if that is known to be committed: the record has no recent
-  /// change, and its value is not large. Otherwise returns nothing, and `sink` was not called.
-  template <class Sink>
-  [[nodiscard]] std::optional<bool> lookup_stable(ByteView key, Sink&& sink) const {
-    ValueBuffer value(page_size());
-    const Found found = find(key, value, nullptr, Look::at_stable());
+  /// lookup() of the newest state, if that is known to be committed: the record has no recent
+  /// change, and its value is not large. Otherwise returns nothing; `value` is then void.
+  [[nodiscard]] std::optional<bool> lookup_stable(ByteView key, ValueCopy& value) const {
+    const Found found = find(key, value.small_, nullptr, Look::at_stable());
     if (found.has_versions || (found.flags & kLargeValue) != 0) {
       return std::nullopt;
     }
-    if (found.exists) {
-      sink(value.view());
-    }
+    value.is_large_ = false;
     return found.exists;
   }
 

@@ -95,6 +95,12 @@ void Transaction::require_active() const {
   throw Error(ErrorCode::invalid_argument, "the transaction has ended");
 }
 
+TransactionSnapshot& Transaction::begin_read() {
+  require_active();
+  has_read_ = true;
+  return view_;
+}
+
 // From here on replay's start does not pass what this transaction appends: the checkpointer has
 // either seen oldest_, or has read the start before, and what is appended later lies behind it.
 void Transaction::begin_write() {

@@ -94,21 +94,6 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
       throw;
     }
   }
-  /// Runs a read: call() looks at trees by read_view(). Concurrent calls wait. If this throws
-  /// snapshot_too_old, what call() returned is void.
-  template <class Call>
-  auto read(Call&& call) {
-    const auto turn = take_turn();
-    require_active();
-    has_read_ = true;
-    const TransactionSnapshot::Call of_call(view_);
-    try {
-      return confirmed(call);
-    } catch (const Error&) {
-      require_view();  // records may be missing or damaged because their past has gone
-      throw;
-    }
-  }
   /// Runs a call in which other transactions work for this one, and which reads nothing by
   /// read_view().
   template <class Call>
@@ -133,7 +118,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   void let_log_go() noexcept;
   /// Within write() or statement(): the leaf of this tree that the slot used last, or null.
   [[nodiscard]] btree::LastLeaf* last_leaf(TreeId tree) noexcept { return leaves_.of(tree); }
-  /// Within read(): the slot's cache of leaves that its own scans found to hold only ghosts.
+  /// Within a ReadScope: the slot's cache of leaves that its own scans found to hold only ghosts.
   [[nodiscard]] btree::GhostRun& ghost_run() noexcept { return ghost_run_; }
   /// Within a call: tells this listener, in place of any earlier one, when the transaction ends.
   void tell_end_to(EndListener& listener) noexcept { decision_.tell(listener); }
@@ -152,7 +137,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   void rollback();
 
   [[nodiscard]] Isolation isolation() const noexcept { return view_.isolation(); }
-  /// Within read(): the view that reads use; null: the newest state.
+  /// Within a ReadScope: the view that reads use; null: the newest state.
   [[nodiscard]] const versioning::ReadView* read_view() const noexcept { return view_.read_view(); }
   /// Within a call: its read set, to be added to; null unless it is serializable and may write.
   [[nodiscard]] versioning::ReadSet* reads() const noexcept { return validation_.reads(); }
@@ -178,6 +163,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   [[nodiscard]] Gsn oldest() const noexcept { return oldest_.load(); }
 
  private:
+  friend class ReadScope;
   friend class Transactions;
 
   enum class State : std::uint8_t {
@@ -187,6 +173,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   };
 
   [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
+  [[nodiscard]] TransactionSnapshot& begin_read();
   void begin(Durability durability, Isolation isolation, SnapshotUse use);
   /// Returns call()'s result if its snapshot still stands afterwards.
   template <class Call, class Result = std::invoke_result_t<Call&>>

@@ -1,8 +1,6 @@
-// Calls of a transaction that are one call of a tree each. A base of Transaction, which documents
+// Changes of a transaction that are one call of a tree each. A base of Transaction, which documents
 // them.
 #pragma once
-
-#include <string>
 
 #include "base/bytes.h"
 #include "btree/btree.h"
@@ -11,19 +9,10 @@
 
 namespace palimpsest::txn {
 
-/// `Of` has read(call), read_view(), reads() and write(call).
+/// `Of` has write(call).
 template <class Of>
 class TreeCalls {
  public:
-  [[nodiscard]] bool lookup(const btree::BTree& tree, ByteView key, std::string& value,
-                            btree::LastLeaf* last = nullptr) {
-    return self().read([&] {
-      if (versioning::ReadSet* const reads = self().reads()) {
-        reads->add_key(tree.id(), key);
-      }
-      return tree.lookup(key, value, last, self().read_view());
-    });
-  }
   [[nodiscard]] btree::WriteOutcome insert(btree::BTree& tree, ByteView key, ByteView value,
                                            btree::LastLeaf* last = nullptr) {
     return change(tree, key, [&](const auto& by) { return tree.insert(by, key, value, last); });

@@ -11,12 +11,11 @@ namespace detail {
 CursorState::CursorState(std::shared_ptr<const TableHandle> table, const Transaction* in,
                          std::string_view index, const Range& range, std::size_t rows_hint)
     : table_(std::move(table)) {
-  Reading reading(*table_, in, Reads::cursor);
-  bulk_ = reading.bulk_state();
-  engine::TableAccess access = reading.access();
-  view_ = reading.give_view();
-  rows_ = index.empty() ? std::make_unique<engine::RowCursor>(std::move(access), range, rows_hint)
-                        : std::make_unique<engine::RowCursor>(std::move(access), index, range);
+  const InTransaction by = table_->reader(in);
+  bulk_ = by.bulk_state();
+  engine::TableReader reader(table_->readable(), by.get(), engine::Reads::cursor);
+  rows_ = index.empty() ? std::make_unique<engine::RowCursor>(std::move(reader), range, rows_hint)
+                        : std::make_unique<engine::RowCursor>(std::move(reader), index, range);
 }
 
 // Uses the cursor's own mark: in its own process, a cursor at an end may outlive the database.

@@ -9,7 +9,6 @@
 #include "palimpsest/table.h"
 
 #include "base/process_mark.h"
-#include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/table/row_cursor.h"
@@ -34,7 +33,6 @@ class CursorState {
   std::shared_ptr<const TableHandle> table_;
   TransactionState* bulk_ = nullptr;  ///< of the transaction, if it is a bulk; valid while it is
                                       ///< active
-  txn::TransactionPtr view_;          ///< a snapshot of the cursor's own, or null
   std::unique_ptr<engine::RowCursor> rows_;
 };
 

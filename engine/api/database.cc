@@ -24,7 +24,7 @@
 #include "engine/api/visiting.h"
 #include "engine/log_place.h"
 #include "engine/table/sought_leaves.h"
-#include "engine/table/table_access.h"
+#include "engine/table/table_state.h"
 
 namespace palimpsest {
 namespace detail {

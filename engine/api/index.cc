@@ -3,10 +3,9 @@
 #include "palimpsest/table.h"
 
 #include "engine/api/cursor_state.h"
-#include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 
 namespace palimpsest {
 
@@ -25,11 +24,11 @@ IndexSchema Index::schema() const {
 }
 
 std::optional<Row> Index::get_in(const Transaction* in, const Key& key) const {
+  const detail::TableHandle& table = require_handle(table_, kIndex);
+  const detail::InTransaction by = table.reader(in);
+  const engine::TableReader reader(table.readable(), by.get(), engine::Reads::several);
   std::optional<Row> row;
-  const detail::Reading reading(require_handle(table_, kIndex), in, detail::Reads::several);
-  engine::TableReads(reading.access()).read_by_index(name_, key, [&](const RowView& view) {
-    row.emplace(view);
-  });
+  reader.read_by_index(name_, key, [&](const RowView& view) { row.emplace(view); });
   return row;
 }
 

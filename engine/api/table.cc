@@ -6,17 +6,18 @@
 
 #include "palimpsest/error.h"
 
-#include "btree/range_estimate.h"
 #include "engine/api/autocommit.h"
 #include "engine/api/bulk_rows.h"
-#include "engine/api/reading.h"
 #include "engine/api/table_handle.h"
 #include "engine/api/transaction_state.h"
 #include "engine/api/visiting.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "engine/table/table_writes.h"
 
 namespace palimpsest {
+
+using engine::Reads;
+
 namespace {
 
 /// Calls write(TableWrites&) within the transaction, or within one of its own; if the transaction
@@ -112,38 +113,38 @@ detail::FixedPlace Table::fixed_place(std::string_view name, ColumnType type) co
 // Reading
 
 std::optional<Row> Table::get_in(const Transaction* in, const Key& key) const {
-  std::optional<Row> row;
-  read_in(in, key, [&](const RowView& view) { row.emplace(view); });
-  return row;
+  const detail::TableHandle& table = handle();
+  const detail::InTransaction by = table.reader(in);
+  return engine::TableReader(table.readable(), by.get(), Reads::one_row).get(key);
 }
 
 bool Table::read_in(const Transaction* in, const Key& key, ReadRow use) const {
-  detail::Reading reading(handle(), in, detail::Reads::one_row);
-  if (reading.may_read_stable()) {
-    if (const auto found = engine::TableReads(reading.access()).read_stable(key, use)) {
-      return *found;
-    }
-    reading.take_snapshot();
-  }
-  return engine::TableReads(reading.access()).read(key, use);
+  const detail::TableHandle& table = handle();
+  const detail::InTransaction by = table.reader(in);
+  return engine::TableReader(table.readable(), by.get(), Reads::one_row).read(key, use);
 }
 
 void Table::read_many_in(const Transaction* in, std::span<const Key> keys, ReadRows use) const {
-  const detail::Reading reading(handle(), in, detail::Reads::several);
-  engine::TableReads(reading.access()).read_many(keys, use);
+  const detail::TableHandle& table = handle();
+  const detail::InTransaction by = table.reader(in);
+  engine::TableReader(table.readable(), by.get(), Reads::several).read_many(keys, use);
 }
 
 void Table::visit_many_in(const Transaction* in, std::span<const Key> keys, ReadRows visit) const {
-  const detail::Reading reading(handle(), in, detail::Reads::range);
-  const detail::Visiting visiting(handle().database());
-  engine::TableReads(reading.access()).visit_many(keys, visit);
+  const detail::TableHandle& table = handle();
+  const detail::InTransaction by = table.reader(in);
+  const engine::TableReader reader(table.readable(), by.get(), Reads::range);
+  const detail::Visiting visiting(table.database());
+  reader.visit_many(keys, visit);
 }
 
 void Table::visit_in(const Transaction* in, const Range& range, VisitRow visit,
                      Direction direction) const {
-  const detail::Reading reading(handle(), in, detail::Reads::range);
-  const detail::Visiting visiting(handle().database());
-  engine::TableReads(reading.access()).visit(range, visit, direction);
+  const detail::TableHandle& table = handle();
+  const detail::InTransaction by = table.reader(in);
+  const engine::TableReader reader(table.readable(), by.get(), Reads::range);
+  const detail::Visiting visiting(table.database());
+  reader.visit(range, visit, direction);
 }
 
 std::uint64_t Table::count_in(const Transaction* in, const Range& range) const {
@@ -157,12 +158,9 @@ std::uint64_t Table::count_in(const Transaction* in, const Range& range) const {
 }
 
 RangeSize Table::approximate_size(const Range& range) const {
-  const detail::Reading reading(handle(), nullptr, detail::Reads::one_row);
-  const engine::TableAccess access = reading.access();
-  const engine::EncodedRange encoded(access.key_space(), range);
-  const auto estimate = btree::estimate_range(access.rows().descent(), encoded.keys());
-  access.confirm_rows();
-  return {.rows = estimate.records, .bytes = estimate.bytes};
+  const detail::TableHandle& table = handle();
+  const detail::InTransaction by = table.reader(nullptr);
+  return engine::TableReader(by.get(), table.table()).approximate_size(range);
 }
 
 // Writing

@@ -11,6 +11,7 @@
 #include "engine/api/database_state.h"
 #include "engine/api/transaction_state.h"
 #include "engine/catalog/table_catalog.h"
+#include "engine/table/table_reader.h"
 
 namespace palimpsest::detail {
 
@@ -45,9 +46,14 @@ class TableHandle {
   [[nodiscard]] std::shared_ptr<const TableFormat> format() const noexcept {
     return definition()->format;
   }
-  /// The definition when the handle was made, which mostly is still current: the handle owns it, so
-  /// that calls need not.
-  [[nodiscard]] const engine::TableDefinition& first() const noexcept { return *first_; }
+  /// For readers, of an open database. The definition when the handle was made mostly is still
+  /// current: the handle owns it, so that readers need not.
+  [[nodiscard]] engine::ReadableTable readable() const noexcept {
+    const bool sees_newest = database_.isolation == txn::Isolation::none;
+    return {.table = table_.get(),
+            .kept = first_.get(),
+            .transactions = sees_newest ? nullptr : &database_.engine->transactions()};
+  }
 
   /// Throws invalid_argument if the database was closed.
   void require_open() const;

@@ -9,7 +9,6 @@
 #include "btree/value_edit.h"
 #include "engine/format/value_text.h"
 #include "engine/table/index_entries.h"
-#include "engine/table/row_copy.h"
 #include "engine/table/row_messages.h"
 
 namespace palimpsest::engine {
@@ -90,7 +89,7 @@ std::optional<ByteView> RewriteInPlace::rewritten(ByteView row) {
 
 /// Bytes longer than any value in a leaf cannot be in the leaf, so they are not copied.
 void RewriteInPlace::keep(ByteView bytes) noexcept {
-  if (bytes.size() <= kRowInLeafBytesMax) {
+  if (bytes.size() <= btree::record_bytes_max(buffer::kPageSizeMax)) {
     memory_.assign_clamped(bytes);
     bytes = memory_.view();
   }

@@ -11,21 +11,21 @@ constexpr std::size_t kEntriesHint = 8;
 
 }  // namespace
 
-RowCursor::RowCursor(TableAccess access, const Range& range, std::size_t rows_hint)
-    : RowCursor(std::move(access), std::optional<std::size_t>(), range, rows_hint) {}
+RowCursor::RowCursor(TableReader reader, const Range& range, std::size_t rows_hint)
+    : RowCursor(std::move(reader), std::optional<std::size_t>(), range, rows_hint) {}
 
-RowCursor::RowCursor(TableAccess access, std::string_view index, const Range& range)
-    : RowCursor(std::move(access), access.require_index(index), range, kEntriesHint) {}
+RowCursor::RowCursor(TableReader reader, std::string_view index, const Range& range)
+    : RowCursor(std::move(reader), reader.require_index(index), range, kEntriesHint) {}
 
-RowCursor::RowCursor(TableAccess&& access, std::optional<std::size_t> index, const Range& range,
+RowCursor::RowCursor(TableReader&& reader, std::optional<std::size_t> index, const Range& range,
                      std::size_t rows_hint)
-    : access_(std::move(access)), index_(index), cursor_(tree(), rows_hint, access_.read_view()) {
-  access_.keep();
+    : reader_(std::move(reader)), index_(index), cursor_(tree(), rows_hint, reader_.read_view()) {
+  reader_.keep();
   const EncodedRange encoded(space(), range);
   lower_ = encoded.keys().lower;
   upper_ = encoded.keys().upper;
   cursor_.bound_to({.lower = lower_, .upper = upper_});
-  cursor_.skip_by(access_.run());
+  cursor_.skip_by(reader_.ghost_run());
   seek_first();
 }
 
@@ -34,7 +34,7 @@ template <class Move>
 void RowCursor::step(Way way, const Move& move) {
   row_.reset();
   try {
-    access_.read([&] {
+    reader_.confirmed([&] {
       move();
       find_row(way);
       note_read(way);
@@ -47,14 +47,14 @@ void RowCursor::step(Way way, const Move& move) {
 
 /// Called when the cursor was positioned: the range that it reads begins, or ends, there.
 void RowCursor::note_from(ByteView lower, std::optional<ByteView> upper) {
-  if (versioning::ReadSet* const reads = access_.reads()) [[unlikely]] {
+  if (versioning::ReadSet* const reads = reader_.read_set()) [[unlikely]] {
     noted_ = reads->add_range(tree().id(), lower, upper);
   }
 }
 
 /// Adds to the read set everything between the old position and the new one.
 void RowCursor::note_read(Way way) {
-  versioning::ReadSet* const reads = access_.reads();
+  versioning::ReadSet* const reads = reader_.read_set();
   if (reads == nullptr) [[likely]] {
     return;
   }
@@ -75,7 +75,7 @@ void RowCursor::find_row(Way way) {
     }
     way == Way::forward ? cursor_.next() : cursor_.previous();
   }
-  index_ ? access_.confirm_index(*index_) : access_.confirm_rows();
+  index_ ? reader_.confirm_index(*index_) : reader_.confirm_rows();
 }
 
 /// False if the row is gone.
@@ -87,28 +87,28 @@ bool RowCursor::read_row() {
     }
     bytes = read_;
   }
-  access_.confirm_rows();
-  require_fitting(access_.format(), cursor_.key(), bytes);
+  reader_.confirm_rows();
+  require_fitting(reader_.format(), cursor_.key(), bytes);
   parts_.forget();
-  row_.emplace(cursor_.key(), bytes, access_.format(), parts_);
+  row_.emplace(cursor_.key(), bytes, reader_.format(), parts_);
   return true;
 }
 
 /// As read_row(), for the row of an entry.
 bool RowCursor::read_row_of_entry() {
-  access_.confirm_index(*index_);
-  const IndexCodec& codec = access_.format().indexes()[*index_].codec;
+  reader_.confirm_index(*index_);
+  const IndexCodec& codec = reader_.format().indexes()[*index_].codec;
   const auto key = codec.primary_key({.key = cursor_.key(), .value = cursor_.value()});
-  if (!key || key->empty() || key->size() > access_.key_space().bytes_max()) {
-    refuse_damaged_index(access_.format(), *index_, "an entry names no primary key");
+  if (!key || key->empty() || key->size() > reader_.key_space().bytes_max()) {
+    refuse_damaged_index(reader_.format(), *index_, "an entry names no primary key");
   }
-  access_.note_read(access_.rows(), *key);
-  const bool found = access_.rows().lookup(*key, read_, nullptr, access_.read_view());
-  access_.confirm_rows();
+  reader_.note_read(reader_.rows(), *key);
+  const bool found = reader_.rows().lookup(*key, read_, nullptr, reader_.read_view());
+  reader_.confirm_rows();
   if (found) {
-    require_fitting(access_.format(), *key, read_);
+    require_fitting(reader_.format(), *key, read_);
     parts_.forget();
-    row_.emplace(*key, read_, access_.format(), parts_);
+    row_.emplace(*key, read_, reader_.format(), parts_);
   }
   return found;
 }

@@ -5,7 +5,7 @@
 // large row is read when it is reached, too.
 //
 // Latching: in a transaction, each step takes its owner latch; no latch is held between steps.
-// Failure: as TableReads; the cursor is then on no row and can be positioned again.
+// Failure: as TableReader; the cursor is then on no row and can be positioned again.
 // Thread-safety: belongs to one thread; not movable, because rows view it.
 #pragma once
 
@@ -19,23 +19,23 @@
 
 #include "base/check.h"
 #include "btree/cursor.h"
-#include "engine/table/table_access.h"
+#include "engine/table/table_reader.h"
 
 namespace palimpsest::engine {
 
 class RowCursor {
  public:
   /// Over a table. Positioned on the first row of the range.
-  RowCursor(TableAccess access, const Range& range, std::size_t rows_hint);
+  RowCursor(TableReader reader, const Range& range, std::size_t rows_hint);
   /// Over the index of that name.
-  RowCursor(TableAccess access, std::string_view index, const Range& range);
+  RowCursor(TableReader reader, std::string_view index, const Range& range);
   RowCursor(const RowCursor&) = delete;
   RowCursor& operator=(const RowCursor&) = delete;
 
   [[nodiscard]] bool valid() const noexcept { return row_.has_value(); }
-  /// Whether the transaction it was opened in is active: TableAccess::is_active(). If not, each
+  /// Whether the transaction it was opened in is active: TableReader::is_active(). If not, each
   /// step throws.
-  [[nodiscard]] bool is_active() const noexcept { return access_.is_active(); }
+  [[nodiscard]] bool is_active() const noexcept { return reader_.is_active(); }
   /// Only if valid(); until the cursor moves.
   [[nodiscard]] const RowView& row() const noexcept {
     check(valid(), "a cursor that shows a row stands on one");
@@ -53,14 +53,14 @@ class RowCursor {
  private:
   enum class Way : unsigned char { forward = 1, backward };
 
-  RowCursor(TableAccess&& access, std::optional<std::size_t> index, const Range& range,
+  RowCursor(TableReader&& reader, std::optional<std::size_t> index, const Range& range,
             std::size_t rows_hint);
 
   [[nodiscard]] KeySpace space() const noexcept {
-    return index_ ? access_.index_space(*index_) : access_.key_space();
+    return index_ ? reader_.index_space(*index_) : reader_.key_space();
   }
   [[nodiscard]] const btree::BTree& tree() const noexcept {
-    return index_ ? access_.index(*index_) : access_.rows();
+    return index_ ? reader_.index(*index_) : reader_.rows();
   }
   template <class Move>
   void step(Way way, const Move& move);
@@ -72,7 +72,7 @@ class RowCursor {
   void seek_from(ByteView lower);
   void seek_below(ByteView upper);
 
-  TableAccess access_;
+  TableReader reader_;
   std::optional<std::size_t> index_;  ///< its number; nothing: the table's rows
   std::string lower_;
   std::optional<std::string> upper_;

@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/sync_point.h"
@@ -30,6 +31,30 @@ struct TreesLife {
   /// The trees are being returned, to be emptied and reused. Set before that: if this is false,
   /// everything read before from the trees was the table's.
   std::atomic<bool> are_gone{false};
+};
+
+/// A reader without a snapshot, for which replaced trees wait; or none.
+class TreesReader {
+ public:
+  TreesReader() = default;
+  explicit TreesReader(std::shared_ptr<TreesLife> life) noexcept : life_(std::move(life)) {
+    life_->readers.fetch_add(1);
+  }
+  TreesReader(TreesReader&&) noexcept = default;
+  TreesReader& operator=(TreesReader&& other) noexcept {
+    life_.swap(other.life_);
+    return *this;
+  }
+  TreesReader(const TreesReader&) = delete;
+  TreesReader& operator=(const TreesReader&) = delete;
+  ~TreesReader() {
+    if (life_ != nullptr) {
+      life_->readers.fetch_sub(1);
+    }
+  }
+
+ private:
+  std::shared_ptr<TreesLife> life_;
 };
 
 /// The lifetime state of an index's tree.

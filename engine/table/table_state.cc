@@ -1,6 +1,10 @@
 #include "engine/table/table_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "palimpsest/error.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -45,6 +49,10 @@ bool is_needed(const TableDefinition& past, const versioning::CommitStatus& newe
 }
 
 }  // namespace
+
+void refuse_missing_table(const TableState& table) {
+  throw Error(ErrorCode::not_found, fmt::format("there is no table \"{}\"", table.name()));
+}
 
 // A definition that is published, or taken back, meanwhile may have been in neither place when it
 // was looked for: then visible_to() has changed, and the search is repeated.

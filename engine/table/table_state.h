@@ -89,6 +89,11 @@ struct KeptDefinition {
 };
 using KeptDefinitions = std::list<KeptDefinition>;
 
+class TableState;
+
+/// Throws not_found: the caller sees no such table.
+[[noreturn]] void refuse_missing_table(const TableState& table);
+
 class TableState {
  public:
   /// `calls`: the calls that use definitions of the same catalog.

@@ -14,7 +14,6 @@
 #include "btree/ghost_leaf_clearing.h"
 #include "engine/format/column_value.h"
 #include "engine/table/key_list.h"
-#include "engine/table/table_access.h"
 #include "engine/table/write_step.h"
 
 namespace palimpsest::engine {

@@ -17,6 +17,7 @@
 
 #include "base/io/open_device.h"
 #include "engine/engine.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::experiments {
 namespace {
@@ -51,7 +52,7 @@ class PalimpsestSession final : public CommitSession {
   std::optional<Value> read(std::uint64_t record) override {
     const RecordKey key(record);
     const txn::TransactionPtr transaction = database_.begin(txn::Durability::asynchronous);
-    const bool found = transaction->lookup(tree_, key.view(), copy_);
+    const bool found = txn::lookup(*transaction, tree_, key.view(), copy_);
     transaction->commit();
     if (!found || copy_.size() != kValueBytes) {
       return std::nullopt;

@@ -95,7 +95,7 @@ class BulkAbort : public BulkRows {
       ++next;
       return is_as_before;
     };
-    TableReads(TableAccess(by, table())).visit(Range::all(), look, Direction::forward);
+    TableReader(by, table()).visit(Range::all(), look, Direction::forward);
     EXPECT_EQ(next, kRows);
     for (int id = 0; id < kRows; id += 97) {
       ASSERT_EQ(id_of(by, name_of(id, 0)), id);

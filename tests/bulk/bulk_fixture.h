@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/api/bulk_rows.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 
@@ -147,21 +147,20 @@ class BulkRows : public ::testing::Test {
       rows.emplace(static_cast<int>(row["id"].as_integer()), stored_row(row));
       return true;
     };
-    TableReads(TableAccess(by, table())).visit(Range::all(), visit, direction);
+    TableReader(by, table()).visit(Range::all(), visit, direction);
     return rows;
   }
   [[nodiscard]] std::optional<StoredRow> row_of(txn::Transaction* by, int id) {
     std::optional<StoredRow> found;
-    static_cast<void>(TableReads(TableAccess(by, table())).read({id}, [&](const RowView& row) {
-      found = stored_row(row);
-    }));
+    static_cast<void>(
+        TableReader(by, table()).read({id}, [&](const RowView& row) { found = stored_row(row); }));
     return found;
   }
   /// The id of the row to which the index leads.
   [[nodiscard]] std::optional<int> id_of(txn::Transaction* by, const std::string& name) {
     std::optional<int> found;
     static_cast<void>(
-        TableReads(TableAccess(by, table()))
+        TableReader(by, table())
             .read_by_index("by_name", {std::string_view(name)}, [&](const RowView& row) {
               found = static_cast<int>(row["id"].as_integer());
             }));

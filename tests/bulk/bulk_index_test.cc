@@ -51,7 +51,7 @@ class BulkIndex : public BulkRows {
   [[nodiscard]] std::multimap<std::string, int> by_index(txn::Transaction* by,
                                                          const std::string& index = "by_body") {
     std::multimap<std::string, int> found;
-    for (RowCursor row(TableAccess(by, table()), index, Range::all()); row.valid(); row.next()) {
+    for (RowCursor row(TableReader(by, table()), index, Range::all()); row.valid(); row.next()) {
       found.emplace(row.row()["body"].as_bytes(), static_cast<int>(row.row()["id"].as_integer()));
     }
     return found;

@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "engine/api/bulk_rows.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
@@ -57,7 +57,7 @@ class BulkStress : public ::testing::Test {
 
   [[nodiscard]] std::optional<std::int64_t> amount_of(txn::Transaction& by, int id) {
     std::optional<std::int64_t> amount;
-    static_cast<void>(TableReads(TableAccess(&by, *table_)).read({id}, [&](const RowView& row) {
+    static_cast<void>(TableReader(&by, *table_).read({id}, [&](const RowView& row) {
       amount = row["amount"].as_integer();
     }));
     return amount;
@@ -75,7 +75,7 @@ class BulkStress : public ::testing::Test {
         return true;
       };
     };
-    const TableReads reads(TableAccess(&by, *table_));
+    TableReader reads(&by, *table_);
     auto forward = add_to(sums.forward);
     reads.visit(Range::all(), forward, Direction::forward);
     auto backward = add_to(sums.backward);

@@ -14,7 +14,7 @@
 
 #include "base/sync_point.h"
 #include "engine/api/bulk_rows.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
@@ -75,7 +75,7 @@ int rows_seen(const TablePtr& table, txn::Transaction* by) {
     ++count;
     return true;
   };
-  TableReads(TableAccess(by, *table)).visit(Range::all(), visit, Direction::forward);
+  TableReader(by, *table).visit(Range::all(), visit, Direction::forward);
   return count;
 }
 
@@ -166,7 +166,7 @@ TEST_F(BulkTest, ReadersByAnIndexSeeWhatTheirSnapshotHas) {
   bulk.commit();
   const auto finds = [&](txn::Transaction* by) {
     const std::string name = name_of(7);
-    return TableReads(TableAccess(by, *people)).read_by_index("by_name", {name}, [](auto&) {});
+    return TableReader(by, *people).read_by_index("by_name", {name}, [](auto&) {});
   };
   EXPECT_FALSE(finds(old_reader.get()));
   EXPECT_TRUE(finds(begin().get()));

@@ -10,6 +10,7 @@
 #include "tests/crash/history.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/sim_disk.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::crash {
 namespace {
@@ -163,7 +164,7 @@ TEST_F(CausalCrash, WhatASynchronousReaderHasSeenIsDurable) {
     }
     const auto reader = database_->begin();
     std::string seen;
-    ASSERT_TRUE(reader->lookup(*tree_, "a", seen));
+    ASSERT_TRUE(txn::lookup(*reader, *tree_, "a", seen));
     ASSERT_EQ(seen, value);
     reader->commit();
     EXPECT_EQ(recovered(disk_, 0).at("a"), value);

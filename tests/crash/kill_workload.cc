@@ -8,6 +8,8 @@
 
 #include "palimpsest/error.h"
 
+#include "txn/read_scope.h"
+
 namespace palimpsest::engine::test {
 
 using palimpsest::test::SimRandom;
@@ -130,7 +132,7 @@ bool KillThread::attempt(Engine& database, btree::BTree& tree, const KillPlan& p
   for (const KillPlan::Change& change : plan.changes) {
     const auto [place, first] = there.try_emplace(change.key, records_.contains(change.key));
     if (std::string value;
-        first && (transaction->lookup(tree, change.key, value) != place->second ||
+        first && (txn::lookup(*transaction, tree, change.key, value) != place->second ||
                   (place->second && value != records_.at(change.key)))) {
       wrong = fmt::format("{} is not as this thread left it", change.key);
     }

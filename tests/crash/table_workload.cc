@@ -9,15 +9,14 @@
 
 #include "palimpsest/error.h"
 
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "engine/table/write_step.h"
 
 namespace palimpsest::crash {
 namespace {
 
 using engine::NewRow;
-using engine::TableAccess;
-using engine::TableReads;
+using engine::TableReader;
 using engine::TableWrites;
 using txn::Durability;
 using txn::Isolation;
@@ -81,7 +80,7 @@ std::optional<Content> rows_of(engine::Engine& database, txn::Transaction* by) {
         value_of(std::string(row["name"].as_bytes()), std::string(row["body"].as_bytes())));
     return true;
   };
-  TableReads(TableAccess(by, *table)).visit(Range::all(), add, Direction::forward);
+  TableReader(by, *table).visit(Range::all(), add, Direction::forward);
   return rows;
 }
 

@@ -14,6 +14,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -31,8 +32,8 @@ void move_some(Engine& database, Random& random) {
   btree::BTree& tree = *database.find_tree("records");
   std::string left;
   std::string right;
-  ASSERT_TRUE(transaction->lookup(tree, "left", left));
-  ASSERT_TRUE(transaction->lookup(tree, "right", right));
+  ASSERT_TRUE(txn::lookup(*transaction, tree, "left", left));
+  ASSERT_TRUE(txn::lookup(*transaction, tree, "right", right));
   const int some = static_cast<int>(random.below(9)) - 4;
   const bool moved =
       !transaction->update(tree, "left", std::to_string(std::stoi(left) - some)).conflict &&

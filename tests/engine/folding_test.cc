@@ -14,6 +14,7 @@
 #include "base/sync_point.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -66,7 +67,7 @@ class Folding : public ::testing::Test {
   [[nodiscard]] txn::TransactionPtr begin_reader() { return begin(SnapshotUse::reads); }
   [[nodiscard]] std::string read(const txn::TransactionPtr& by, std::uint64_t number) {
     std::string value;
-    return by->lookup(*tree_, key_of(number), value) ? value : "none";
+    return txn::lookup(*by, *tree_, key_of(number), value) ? value : "none";
   }
   [[nodiscard]] std::uint64_t count(const txn::TransactionPtr& by) {
     std::uint64_t records = 0;

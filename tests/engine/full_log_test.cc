@@ -18,6 +18,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -191,7 +192,7 @@ TEST_F(FullLog, WhatIsRefusedTakesNothingOfIt) {
     const auto refused =
         database_->begin(txn::Durability::synchronous, txn::Isolation::serializable);
     std::string read;
-    ASSERT_TRUE(refused->lookup(*tree_, key_of(1), read));
+    ASSERT_TRUE(txn::lookup(*refused, *tree_, key_of(1), read));
     ASSERT_TRUE(refused->update(*tree_, key_of(0), "short").existed);
     is_other = false;
     ASSERT_EQ(error_of([&] { refused->commit(); }), ErrorCode::not_serializable) << i;

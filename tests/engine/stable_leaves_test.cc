@@ -9,6 +9,7 @@
 
 #include "base/sync_point.h"
 #include "tests/engine/engine_fixture.h"
+#include "txn/read_scope.h"
 
 #ifdef PALIMPSEST_SYNC_POINTS
 
@@ -47,7 +48,7 @@ class StableLeaves : public ::testing::Test {
   }
   [[nodiscard]] std::string read(const txn::TransactionPtr& by, int number) {
     std::string value;
-    return by->lookup(*tree_, key_of(number), value) ? value : "none";
+    return txn::lookup(*by, *tree_, key_of(number), value) ? value : "none";
   }
   void change(const txn::TransactionPtr& by, int number, ByteView value) {
     ASSERT_FALSE(by->upsert(*tree_, key_of(number), value).conflict);

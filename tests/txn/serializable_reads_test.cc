@@ -15,6 +15,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -50,7 +51,7 @@ class SerializableReads : public ::testing::Test {
   }
   void read(const TransactionPtr& in, int number) {
     std::string value;
-    static_cast<void>(in->lookup(records(), key_of(number), value));
+    static_cast<void>(txn::lookup(*in, records(), key_of(number), value));
   }
   /// Changes the row in another transaction and commits it.
   void change(int number) {

@@ -18,6 +18,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -213,7 +214,7 @@ class ModelRun {
   void read(const Open& one) {
     const std::string key = some_key();
     std::string value;
-    const bool found = one.transaction->lookup(*tree_, key, value);
+    const bool found = txn::lookup(*one.transaction, *tree_, key, value);
     ASSERT_EQ(found ? Value(value) : std::nullopt, expected(one, key)) << key;
   }
 
@@ -231,7 +232,7 @@ class ModelRun {
     const std::vector<ByteView> keys(texts.begin(), texts.end());
     std::vector<Value> values(keys.size());
     std::vector<Value> visited(keys.size());
-    one.transaction->read([&] {
+    txn::ReadScope(*one.transaction).confirmed([&] {
       const txn::TransactionPtr view =
           one.role == Role::committed ? one.transaction->begin_view() : txn::TransactionPtr();
       const auto* const read_view = (view != nullptr ? view : one.transaction)->read_view();

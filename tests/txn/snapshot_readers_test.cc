@@ -10,6 +10,7 @@
 #include "btree/visible_record.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -46,7 +47,7 @@ class SnapshotReaders : public ::testing::Test {
   }
   [[nodiscard]] std::string read(const txn::TransactionPtr& by, int number) {
     std::string value;
-    return by->lookup(*tree_, key_of(number), value) ? value : "none";
+    return txn::lookup(*by, *tree_, key_of(number), value) ? value : "none";
   }
   [[nodiscard]] bool is_changed(const txn::TransactionPtr& by, int number, ByteView value) {
     const auto outcome = by->upsert(*tree_, key_of(number), value);

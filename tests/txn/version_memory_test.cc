@@ -13,6 +13,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -62,7 +63,7 @@ class VersionMemory : public ::testing::Test {
   }
   [[nodiscard]] std::string read(const txn::TransactionPtr& by, int number) {
     std::string value;
-    EXPECT_TRUE(by->lookup(*tree_, key_of(number), value));
+    EXPECT_TRUE(txn::lookup(*by, *tree_, key_of(number), value));
     return value;
   }
   void change_all(char to) {
@@ -128,7 +129,8 @@ TEST_F(VersionMemory, TheOldestSnapshotGoes) {
   ASSERT_LE(in_use(), kBudget + kSlack);
   EXPECT_GE(database_->transactions().version_memory().cancelled(), 1U);
   std::string value;
-  const auto error = error_of([&] { static_cast<void>(old->lookup(*tree_, key_of(3), value)); });
+  const auto error =
+      error_of([&] { static_cast<void>(txn::lookup(*old, *tree_, key_of(3), value)); });
   EXPECT_EQ(error, ErrorCode::snapshot_too_old);
   EXPECT_EQ(error_of([&] { old->commit(); }), ErrorCode::snapshot_too_old);
   old->rollback();

@@ -16,7 +16,7 @@
 #include "base/sync_point.h"
 #include "engine/api/bulk_rows.h"
 #include "engine/table/row_cursor.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
@@ -120,7 +120,7 @@ class ReplacedTreesTest : public ::testing::Test {
       ++count;
       return true;
     };
-    TableReads(TableAccess(by, *table())).visit(Range::all(), visit, Direction::forward);
+    TableReader(by, *table()).visit(Range::all(), visit, Direction::forward);
     return count;
   }
   [[nodiscard]] std::size_t trees() { return database_->catalog().entries().size(); }
@@ -218,7 +218,7 @@ TEST_F(ReplacedTreesTest, StayForACursorWithoutASnapshot) {
     empty_all();
     const auto in = begin(isolation);
     std::optional<RowCursor> cursor;
-    cursor.emplace(TableAccess(in.get(), *table()), Range::all(), 1);
+    cursor.emplace(TableReader(in.get(), *table()), Range::all(), 1);
     replace(7);
     for (int round = 0; round < 5; ++round) {
       rewrite();
@@ -240,7 +240,7 @@ TEST_F(ReplacedTreesTest, DoNotStayForASnapshotThatIsCancelled) {
   load(kMany);
   empty_all();
   const auto reader = begin();
-  RowCursor cursor(TableAccess(reader.get(), *table()), Range::all(), 1);
+  RowCursor cursor(TableReader(reader.get(), *table()), Range::all(), 1);
   rewrite();
   EXPECT_EQ(waiting(), 0U);
   const std::string name(500, 'x');
@@ -456,17 +456,21 @@ TEST_F(ReplacedTreesTest, ARowIsFoundWhoseTreeGoesMeanwhile) {
   replace(10);
   empty_all();
   const DefinitionPtr kept = table()->keep_visible_to(nullptr);
-  const TableReads reads(
-      TableAccess(nullptr, *table(), nullptr, kept.get(), TableAccess::Hint::stable));
+  const TablePtr people = table();
+  const ReadableTable readable{
+      .table = people.get(), .kept = kept.get(), .transactions = &database_->transactions()};
+  TableReader before(readable, nullptr, Reads::one_row);
+  TableReader behind(readable, nullptr, Reads::one_row);
+  TableReader absent(readable, nullptr, Reads::one_row);
   int shown = 0;
   const auto show = [&](const RowView&) { ++shown; };
-  EXPECT_EQ(reads.read_stable({3}, show), std::optional(true));
+  EXPECT_TRUE(before.read({3}, show));
   rewrite();
   EXPECT_EQ(waiting(), 2U) << "a call that only looks at what is kept holds nothing up";
   empty_all();
-  EXPECT_EQ(reads.read_stable({3}, show), std::nullopt);
-  EXPECT_EQ(reads.read_stable({77}, show), std::nullopt);
-  EXPECT_EQ(shown, 1);
+  EXPECT_TRUE(behind.read({3}, show)) << "by a snapshot";
+  EXPECT_FALSE(absent.read({77}, show));
+  EXPECT_EQ(shown, 2);
 }
 
 // Between a reader's look at the newest version and at older ones, the newest is rolled back.

@@ -21,6 +21,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 #include "tests/support/thread_group.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -187,7 +188,7 @@ TEST_F(CompactionTest, LargeValuesWithVersionsStay) {
   fill_large(0, 80);
   const Content before = content_of(tree("kept"));
   const auto reader = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
-  EXPECT_EQ(reader->read([] { return 1; }), 1);
+  EXPECT_EQ(txn::ReadScope(*reader).confirmed([] { return 1; }), 1);
   fill_large(80, 300);
   for (const auto& [key, value] : before) {
     const auto by = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
@@ -198,7 +199,7 @@ TEST_F(CompactionTest, LargeValuesWithVersionsStay) {
   static_cast<void>(database_->compact({}));
   for (const auto& [key, value] : before) {
     std::string seen;
-    reader->read(
+    txn::ReadScope(*reader).confirmed(
         [&] { EXPECT_TRUE(tree("kept").lookup(key, seen, nullptr, reader->read_view())); });
     EXPECT_EQ(seen, value) << key;
   }
@@ -321,7 +322,7 @@ TEST_F(CompactionTest, WhatHangsOffAPageMovesWithIt) {
   erase("gone", 0, 4'000);
   const Content content = content_of(tree("kept"));
   const auto reader = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
-  EXPECT_EQ(reader->read([] { return 1; }), 1);
+  EXPECT_EQ(txn::ReadScope(*reader).confirmed([] { return 1; }), 1);
   const auto writer = database_->begin();
   for (std::uint64_t row = 0; row < 4'000; row += 21) {
     ASSERT_FALSE(writer->update(tree("kept"), key_of(row), "changed").conflict);

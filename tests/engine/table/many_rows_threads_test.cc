@@ -101,7 +101,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
           sum += row["age"].as_integer();
           ++count;
         };
-        const TableReads reads = table_.reads(in.get());
+        TableReader reads = table_.reads(in.get());
         where_they_lie ? reads.visit_many(keys, add) : reads.read_many(keys, add);
         EXPECT_EQ(count, kAccounts);
         EXPECT_EQ(sum, std::int64_t{kAccounts} * kEach);

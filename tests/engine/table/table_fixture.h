@@ -16,7 +16,7 @@
 #include "engine/format/row_values.h"
 #include "engine/table/row_cursor.h"
 #include "engine/table/table_audit.h"
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 #include "engine/table/table_state.h"
 #include "engine/table/table_writes.h"
 #include "tests/engine/engine_fixture.h"
@@ -94,9 +94,7 @@ class OneTable {
   [[nodiscard]] TableWrites in(const txn::TransactionPtr& transaction) {
     return {*transaction, *state_};
   }
-  [[nodiscard]] TableReads reads(txn::Transaction* in = nullptr) {
-    return TableReads({in, *state_});
-  }
+  [[nodiscard]] TableReader reads(txn::Transaction* in = nullptr) { return {in, *state_}; }
 
   /// One write, committed.
   template <class Write>

@@ -60,7 +60,7 @@ class GroupTest(unittest.TestCase):
                 "palimpsest::btree::LeafNode::insert(x)": "changes of leaves",
                 "palimpsest::versioning::Writer::prepare(x)": "claims",
                 "palimpsest::experiments::decode_row<Y>(x)": "the workload",
-                "palimpsest::engine::TableReads::read(x)": "tables",
+                "palimpsest::engine::TableReader::find(x)": "tables",
                 "__memcpy_avx_unaligned_erms": "copies",
                 "main": REST}.items():
             self.assertTrue(group_of(name).startswith(group), f"{name}: {group_of(name)}")

@@ -1,5 +1,5 @@
 // Reads: rows, many rows, rows in their pages, by a unique index; and of a table that is dropped.
-#include "engine/table/table_reads.h"
+#include "engine/table/table_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,10 +21,10 @@ using Ids = std::vector<std::int64_t>;
 
 constexpr int kPeople = 400;
 
-class TableReadsTest : public ::testing::Test {
+class TableReaderTest : public ::testing::Test {
  protected:
   /// Ids 0, 2, 4, ..; every 40th row is large.
-  TableReadsTest() {
+  TableReaderTest() {
     const auto transaction = table_.begin();
     for (int id = 0; id < 2 * kPeople; id += 2) {
       const std::string note(id % 80 == 0 ? 5000 : 20, static_cast<char>('a' + id % 7));
@@ -62,7 +62,7 @@ class TableReadsTest : public ::testing::Test {
   OneTable table_{people(), indexes_of_people()};
 };
 
-TEST_F(TableReadsTest, OneRow) {
+TEST_F(TableReaderTest, OneRow) {
   const auto transaction = table_.begin();
   for (txn::Transaction* in : {static_cast<txn::Transaction*>(nullptr), transaction.get()}) {
     for (const int id : {0, 2, 80}) {
@@ -77,7 +77,7 @@ TEST_F(TableReadsTest, OneRow) {
             ErrorCode::invalid_argument);
 }
 
-TEST_F(TableReadsTest, ManyRowsByTheirNumbers) {
+TEST_F(TableReaderTest, ManyRowsByTheirNumbers) {
   const std::vector<Value> ids{4, 3, 80, 4};
   std::vector<Key> keys;
   keys.reserve(ids.size());
@@ -94,7 +94,7 @@ TEST_F(TableReadsTest, ManyRowsByTheirNumbers) {
   EXPECT_EQ(read, (decltype(read){{0, 4}, {2, 80}, {3, 4}}));
 }
 
-TEST_F(TableReadsTest, ManyRowsWhereTheyLie) {
+TEST_F(TableReaderTest, ManyRowsWhereTheyLie) {
   const std::vector<Key> keys{{4}, {3}, {80}, {4}};
   const auto all_of = [&](txn::Transaction* in) {
     std::vector<std::pair<std::size_t, std::string>> seen;
@@ -121,7 +121,7 @@ TEST_F(TableReadsTest, ManyRowsWhereTheyLie) {
   EXPECT_THAT(all_of(nullptr)[0].second, HasSubstr("Bern")) << "nothing is left latched";
 }
 
-TEST_F(TableReadsTest, ByAUniqueIndex) {
+TEST_F(TableReaderTest, ByAUniqueIndex) {
   std::int64_t read = -1;
   const auto use = [&](const RowView& row) { read = id_of(row); };
   EXPECT_TRUE(table_.reads().read_by_index("by_name", {"n80"}, use));
@@ -138,7 +138,7 @@ TEST_F(TableReadsTest, ByAUniqueIndex) {
   EXPECT_EQ(code("by_name", {"x", 1}, "2 values"), ErrorCode::invalid_argument);
 }
 
-TEST_F(TableReadsTest, NullsAreInNoUniqueKey) {
+TEST_F(TableReaderTest, NullsAreInNoUniqueKey) {
   OneTable table(people(), {{.name = "by_city", .columns = {"city"}, .unique = true}});
   table.committed([](auto writes) { return writes.insert({1, "a", Value(), 1, ""}); });
   table.committed([](auto writes) { return writes.insert({2, "a", Value(), 1, ""}); });
@@ -149,7 +149,7 @@ TEST_F(TableReadsTest, NullsAreInNoUniqueKey) {
   EXPECT_TRUE(table.indexes_are_of(table.rows()));
 }
 
-TEST_F(TableReadsTest, VisitsInBothDirections) {
+TEST_F(TableReaderTest, VisitsInBothDirections) {
   const int last = 2 * kPeople - 2;
   EXPECT_EQ(visited(Range::all(), Direction::forward), every_second(0, last));
   EXPECT_EQ(visited(Range::all(), Direction::backward), every_second(last, 0));
@@ -171,8 +171,8 @@ TEST_F(TableReadsTest, VisitsInBothDirections) {
   EXPECT_EQ(rows, kPeople);
 }
 
-TEST_F(TableReadsTest, ATableThatWasDroppedIsNotFound) {
-  const TableReads before = table_.reads();
+TEST_F(TableReaderTest, ATableThatWasDroppedIsNotFound) {
+  TableReader before = table_.reads();
   table_.state().change_to(nullptr);
   table_.state().end_change(true);
   const auto code = [](const auto& read) { return error_of(read, "no table \"people\""); };
@@ -195,7 +195,7 @@ TEST_F(TableReadsTest, ATableThatWasDroppedIsNotFound) {
             ErrorCode::not_found);
 }
 
-TEST_F(TableReadsTest, DamagedRowsAreNotShown) {
+TEST_F(TableReaderTest, DamagedRowsAreNotShown) {
   KeyMemory memory;
   const std::string key(table_.reads().read({4}, [](const auto&) {})
                             ? KeySpace(table_.format(), *table_.current().rows).whole({4}, memory)
