@@ -9,6 +9,7 @@
 
 #include "btree/leaf_entries.h"
 #include "btree/log/tree_undo.h"
+#include "btree/log_change.h"
 #include "btree/node/node_print.h"
 #include "btree/prefetch_leaves.h"
 #include "btree/visible_record.h"
@@ -66,8 +67,8 @@ BTree::BTree(const Descent& descent, std::unique_ptr<Shortcuts> shortcuts,
 
 BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, TreeId id,
                     const WriteContext& by, versioning::BulkEpochs* epochs) {
-  if (by.log != nullptr) {
-    by.log->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
+  if (by.log() != nullptr) {
+    by.log()->reserve({.change_bytes = LoggedFormatRoot::encoded_bytes(), .system_bytes = 0});
   }
   auto shortcuts = std::make_unique<Shortcuts>();
   auto reservation = with_room(by, 1, [&] { return pool.reserve(1); });
@@ -75,7 +76,7 @@ BTree BTree::create(buffer::BufferPool& pool, LargeValueStore& large_values, Tre
   ExclusivePage root = std::move(made.page);
   const PageId page = root.frame().page_id.load(std::memory_order_relaxed);
   LeafNode(root.modify(), pool.page_size_bytes()).init(page, id, ByteView(), std::nullopt);
-  if (by.log != nullptr) {
+  if (by.log() != nullptr) {
     auto space = pool.space().change();
     space.take({page, 1}, log_change(by, root, LoggedFormatRoot{id, page}));
   }
@@ -128,7 +129,7 @@ ExclusivePage BTree::leaf_to_write(const WriteContext& by, ByteView key, LastLea
 // done, so errors are ignored: both are optional.
 void BTree::let_go(const WriteContext& by, ExclusivePage leaf, ByteView key, SlotIndex slot,
                    LastLeaf* last) noexcept {
-  LeafEntries(leaf, page_size()).finish(by.writer);
+  LeafEntries(leaf, page_size()).finish(by.writer());
   buffer::Frame& frame = leaf.frame();
   if (last != nullptr) {
     const LeafView view(leaf.page(), page_size());
@@ -160,12 +161,13 @@ Written BTree::write(const WriteContext& by, ByteView key, ByteView value, Write
     return write_stored(by, key, {.value = value}, mode, last);
   }
   const auto large = with_room(by, extent_blocks(value.size(), page_size()), [&] {
-    return by.log != nullptr ? large_values_->write_for_commit(value) : large_values_->write(value);
+    return by.log() != nullptr ? large_values_->write_for_commit(value)
+                               : large_values_->write(value);
   });
   const EncodedDescriptor encoded = large.encode();
   try {
-    if (by.log != nullptr) {
-      by.large_values->wrote = true;
+    if (by.log() != nullptr) {
+      by.large_values().wrote = true;
     }
     Written written =
         write_stored(by, key, {.value = encoded.view(), .flags = kLargeValue}, mode, last);
@@ -355,9 +357,9 @@ void BTree::undo(const TreeRecord& record, FunctionRef<Gsn(Gsn, ConstBytes)> app
     undo_creation(record, append);
     return;
   }
-  const WriteContext no_writer;
+  const WriteContext unlogged;  // `append` logs
   ExclusivePage leaf = exclusive_leaf(record.key, nullptr);
-  RecordChange change(no_writer, leaf, descent_.pool().space(), record.key, page_size());
+  RecordChange change(unlogged, leaf, descent_.pool().space(), record.key, page_size());
   if (!change.has_slot()) {
     change.release_unwritten();
     throw Error(ErrorCode::corruption,

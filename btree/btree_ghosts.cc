@@ -6,6 +6,7 @@
 #include "btree/btree.h"
 #include "btree/leaf_entries.h"
 #include "btree/leaf_walk.h"
+#include "btree/log_change.h"
 #include "btree/node/key_bytes.h"
 
 namespace palimpsest::btree {
@@ -18,7 +19,7 @@ namespace {
 Gsn log_purge(const WriteContext& by, ExclusivePage& leaf, buffer::BufferPool& pool,
               std::span<const SlotIndex> slots,
               std::span<const LargeValueDescriptor> large_values) noexcept {
-  if (by.log == nullptr) {
+  if (by.log() == nullptr) {
     return Gsn{0};
   }
   static_cast<void>(leaf.modify());
@@ -51,7 +52,7 @@ void find_idle_ghosts(LeafEntries& entries, const LeafView& view, const WriteCon
                       std::vector<SlotIndex>& slots) {
   entries.prefetch_versions();
   for (SlotIndex slot = 0; slot < view.count(); ++slot) {
-    if (is_plain_ghost(view, slot) && entries.give_up_if_idle(slot, by.pruner)) {
+    if (is_plain_ghost(view, slot) && entries.give_up_if_idle(slot, by.pruner())) {
       slots.push_back(slot);
     }
   }
@@ -105,7 +106,7 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
     for (SlotIndex back = 1; back <= count && !can_any_go; ++back) {
       const SlotIndex slot = (from + count - back) % count;
       can_any_go = is_plain_ghost(view, slot) && std::has_single_bit(++ghosts) &&
-                   entries.give_up_if_idle(slot, by.pruner);
+                   entries.give_up_if_idle(slot, by.pruner());
     }
     if (can_any_go) {
       find_idle_ghosts(entries, view, by, slots);
@@ -116,8 +117,7 @@ std::size_t BTree::try_purge_ghosts(const WriteContext& by, ByteView key) {
 
 // Concurrent merges make the walk miss no leaf: it continues from the fence of the leaf it left.
 bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
-  WriteContext nobodys = by;
-  nobodys.read_view.bulk = kNoEpoch;  // leaves of other tables must not get a bulk's epoch
+  const WriteContext outside = by.outside_bulk();  // leaves of other tables get no bulk's epoch
   KeyBuffer key;
   LeafWalk leaves(descent_, {.lower = walk.next, .upper = std::nullopt}, Direction::forward);
   std::uint32_t looked_at = 0;
@@ -133,7 +133,7 @@ bool BTree::purge_ghosts(const WriteContext& by, GhostWalk& walk) {
       leaf.copy_key(0, key);
       leaves.release();
       walk.next.assign(key.view());
-      if (is_of_bulk && resolver_.resolve_all(nobodys, key.view()) && has_shadows) {
+      if (is_of_bulk && resolver_.resolve_all(outside, key.view()) && has_shadows) {
         walk.pages += has_shadow(descent_, key.view()) ? 0U : 1U;
       }
       const auto find = [&](LeafEntries& entries, std::vector<SlotIndex>& slots) {
@@ -185,7 +185,7 @@ Purged BTree::purge(const WriteContext& by, ByteView key, FindGhosts find) {
   Purged purged{.ghosts = slots.size(), .pages = thin ? structure_.merge_leaf(by, key) : 0};
   for (const LargeValueDescriptor& large : large_values) {
     purged.pages += large.block_count();
-    if (by.log == nullptr) {
+    if (by.log() == nullptr) {
       large_values_->free(large);
       continue;
     }

@@ -62,7 +62,7 @@ void BTree::edit_in(const WriteContext& by, RecordChange& record, Edit change) {
     value.restore();
     throw;
   }
-  if (by.log != nullptr) {
+  if (by.log() != nullptr) {
     record.log_edited(value);
   }
 }

@@ -12,6 +12,7 @@
 #include "base/prefetch.h"
 #include "btree/log/tree_redo.h"
 #include "btree/log/tree_undo.h"
+#include "btree/log_change.h"
 #include "btree/node/resolve_records.h"
 
 namespace palimpsest::btree {
@@ -80,20 +81,20 @@ std::optional<LargeValueDescriptor> RecordChange::large_only_in(const RecordStat
 WriterId RecordChange::conflicting_writer() noexcept {
   const WriterId conflicting_writer = find_conflicting_writer();
   if (conflicting_writer != kNoWriter) [[unlikely]] {
-    by_.writer->note_conflicting_writer(conflicting_writer);
+    by_.writer()->note_conflicting_writer(conflicting_writer);
   }
   return conflicting_writer;
 }
 
 WriterId RecordChange::find_conflicting_writer() noexcept {
-  if (by_.writer == nullptr) {
+  if (by_.writer() == nullptr) {
     return kNoWriter;
   }
   if (const bool is_virtual = has_slot() && has_virtual_version(view(), at_.slot);
       is_virtual || by_.is_bulk()) [[unlikely]] {
     return conflicting_bulk(is_virtual);
   }
-  const WriterId conflicting_writer = LeafEntries::conflicting_writer(entry(), by_.writer->id());
+  const WriterId conflicting_writer = LeafEntries::conflicting_writer(entry(), by_.writer()->id());
   return conflicting_writer == kNoWriter && is_newer_than_snapshot() ? versioning::kCommittedSince
                                                                      : conflicting_writer;
 }
@@ -102,29 +103,30 @@ WriterId RecordChange::find_conflicting_writer() noexcept {
 // that it cannot keep in versions of its own (VirtualVersionResolver). A bulk has the table to
 // itself.
 WriterId RecordChange::conflicting_bulk(bool is_virtual) noexcept {
-  const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.read_view.bulk;
+  const bool is_own = by_.is_bulk() && view().bulk_epoch() == by_.bulk_epoch();
   if (is_own || (!is_virtual && !by_.is_bulk())) {
     return entry() == nullptr ? kNoWriter
-                              : LeafEntries::conflicting_writer(entry(), by_.writer->id());
+                              : LeafEntries::conflicting_writer(entry(), by_.writer()->id());
   }
   return versioning::kCommittedSince;
 }
 
 // A change that leaves no versions must not change a record that versions, or a mark, refer to.
 bool RecordChange::is_newer_than_snapshot() noexcept {
-  if (by_.versions != nullptr) {
-    return (entry() != nullptr && versioning::has_changed_since(*entry(), by_.read_view)) ||
-           (at_.found && entries_.is_hidden(at_.slot, by_.read_view.snapshot));
+  if (by_.versions() != nullptr) {
+    return (entry() != nullptr &&
+            versioning::has_changed_since(*entry(), by_.versions()->read_view)) ||
+           (at_.found && entries_.is_hidden(at_.slot, by_.versions()->read_view.snapshot));
   }
-  if (at_.found && entries_.is_removed_in_span(at_.slot, by_.pruner)) {
+  if (at_.found && entries_.is_removed_in_span(at_.slot, by_.pruner())) {
     return true;
   }
   if (entry() == nullptr) [[likely]] {
     return false;
   }
-  if (entry()->has_versions() && by_.pruner != nullptr) [[unlikely]] {
-    by_.pruner->prune(*entry(), exists() ? versioning::Pruner::Newest::record
-                                         : versioning::Pruner::Newest::nothing);
+  if (entry()->has_versions() && by_.pruner() != nullptr) [[unlikely]] {
+    by_.pruner()->prune(*entry(), exists() ? versioning::Pruner::Newest::record
+                                           : versioning::Pruner::Newest::nothing);
   }
   return entry()->has_versions();
 }
@@ -133,17 +135,17 @@ bool RecordChange::is_newer_than_snapshot() noexcept {
 // transaction created, none are kept: other readers undo its creation as a whole.
 // A first claim means that the transaction did not create the record.
 bool RecordChange::keeps_versions() noexcept {
-  return by_.versions != nullptr &&
-         (claims_first_ || !versioning::is_new_of(*entry(), by_.read_view.mine));
+  return by_.versions() != nullptr &&
+         (claims_first_ || !versioning::is_new_of(*entry(), by_.versions()->read_view.mine));
 }
 
 // Prunes, because an old reader would make the chain of a frequently changed record grow.
 template <class Fill>
 void RecordChange::keep(VersionKind kind, std::uint16_t flags_before, std::size_t payload_bytes,
                         Fill&& fill) noexcept {
-  entries_.left_version(by_.start);
-  if (by_.versions->push(*entry(), kind, flags_before, payload_bytes, fill)) [[unlikely]] {
-    by_.pruner->prune(*entry(), versioning::Pruner::Newest::record);
+  entries_.left_version(by_.versions()->start);
+  if (by_.versions()->buffer.push(*entry(), kind, flags_before, payload_bytes, fill)) [[unlikely]] {
+    by_.pruner()->prune(*entry(), versioning::Pruner::Newest::record);
   }
 }
 
@@ -168,7 +170,7 @@ void RecordChange::keep_update(const RecordState& before, const LoggedUpdate& ch
 template <class Change>
 void RecordChange::log(const Change& change,
                        const std::optional<LargeValueDescriptor>& taken) noexcept {
-  if (by_.log == nullptr) {
+  if (by_.log() == nullptr) {
     return;
   }
   if (!taken) [[likely]] {
@@ -183,28 +185,28 @@ void RecordChange::log(const Change& change,
 }
 
 void RecordChange::give_up(const std::optional<LargeValueDescriptor>& value) {
-  if (value && by_.log != nullptr) {
-    by_.large_values->given_up.push_back(*value);  // prepare() reserved memory
+  if (value && by_.log() != nullptr) {
+    by_.large_values().given_up.push_back(*value);  // prepare() reserved memory
   } else {
     freed_ = value;
   }
 }
 
 void RecordChange::claim() {
-  if (by_.writer != nullptr && !by_.is_alone) [[likely]] {
+  if (by_.writer() != nullptr && !by_.is_alone()) [[likely]] {
     claim_for_undo();
   }
 }
 
 // Ghosts are always claimed: other transactions purge unclaimed ones.
 void RecordChange::claim_ghost() {
-  if (by_.writer != nullptr) {
+  if (by_.writer() != nullptr) {
     claim_for_undo();
   }
 }
 
 void RecordChange::claim_for_undo() {
-  const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer);
+  const Claim claim = entries_.claim(entry(), at_, key_, *by_.writer());
   check(claim.result != Claim::Result::conflict, "an unclaimed record can be claimed");
   claims_first_ = claim.result == Claim::Result::claimed;
   entry_ = claim.entry;
@@ -213,7 +215,7 @@ void RecordChange::claim_for_undo() {
 bool RecordChange::store(const RecordState& value) {
   if (by_.is_bulk()) [[unlikely]] {
     const bool is_needed = (entry() != nullptr && entry()->has_versions()) ||
-                           (at_.found && entries_.is_removed_in_span(at_.slot, by_.pruner));
+                           (at_.found && entries_.is_removed_in_span(at_.slot, by_.pruner()));
     ValueBuffer memory;
     const RecordState stored =
         stored_by_bulk(at_.found ? std::optional(state()) : std::nullopt, is_needed, value, memory);
@@ -228,7 +230,7 @@ bool RecordChange::insert(const RecordState& value) {
   }
   const auto taken = large_only_in(value, {});
   claim();
-  if (by_.versions != nullptr) {
+  if (by_.versions() != nullptr) {
     keep(VersionKind::inserted, 0, 0, [](MutableBytes) {});
   }
   log(LoggedInsert{place(), value}, taken);
@@ -240,14 +242,14 @@ bool RecordChange::insert(const RecordState& value) {
 }
 
 bool RecordChange::replace(const RecordState& value) {
-  const WriterId me = by_.writer == nullptr ? kNoWriter : by_.writer->id();
+  const WriterId me = by_.writer() == nullptr ? kNoWriter : by_.writer()->id();
   if (!entries_.can_replace(at_.slot, entry(), value.value.size(), me)) {
     return false;
   }
   const auto taken = large_only_in(value, state());
   const auto replaced = large_only_in(state(), value);
   claim();
-  if (by_.is_alone && by_.writer != nullptr && value.value.size() < state().value.size())
+  if (by_.is_alone() && by_.writer() != nullptr && value.value.size() < state().value.size())
       [[unlikely]] {
     claim_for_undo();
   }
@@ -304,7 +306,7 @@ void RecordChange::mark(std::uint16_t flags) noexcept {
 // and younger than all versions that the record had.
 void RecordChange::keep_before_image(versioning::BulkEpochs::Late& versions) {
   claim();
-  entries_.left_version(by_.start);
+  entries_.left_version(by_.versions()->start);
   const std::optional<RecordState> before = before_of(state());
   if (!before) {
     versions.push(*entry(), VersionKind::inserted, 0, 0, [](MutableBytes) {});
@@ -343,11 +345,11 @@ void RecordChange::log_edited(ValueEditor& value) noexcept {
 void RecordChange::log_update(const RecordState& before, const RecordState& after,
                               const std::optional<LargeValueDescriptor>& taken,
                               const BytesRange& in) noexcept {
-  if (by_.log == nullptr && by_.versions == nullptr) {
+  if (by_.log() == nullptr && by_.versions() == nullptr) {
     return;  // finding the differences takes time
   }
   const LoggedUpdate change(place(), before, after, in);
-  if (by_.versions != nullptr) {
+  if (by_.versions() != nullptr) {
     keep_update(before, change);
   }
   log(change, taken);

@@ -11,7 +11,7 @@
 
 namespace palimpsest::btree {
 
-struct WriteContext;
+class WriteContext;
 
 class SpaceReclaimer {
  public:

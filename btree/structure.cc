@@ -9,6 +9,7 @@
 
 #include "base/sync_point.h"
 #include "btree/log/tree_record_encode.h"
+#include "btree/log_change.h"
 #include "btree/node/inner_node.h"
 #include "btree/node/span_marks.h"
 #include "buffer/page_header.h"
@@ -403,7 +404,7 @@ bool Structure::can_join_spans(const WriteContext& by, const ExclusivePage& left
   }
   forget_unmarked_spans(left, descent_.page_size());
   forget_unmarked_spans(right, descent_.page_size());
-  return can_merge_tables(left, right, by.pruner);
+  return can_merge_tables(left, right, by.pruner());
 }
 
 void Structure::shrink_root(ExclusivePage& root, ExclusivePage& only_child) const {
@@ -452,7 +453,7 @@ SwipNames Structure::swip_names() const noexcept {
 
 void Structure::log_split(const Step& step, const SplitPlan& plan,
                           SlotIndex parent_slot) const noexcept {
-  if (step.by.log == nullptr) {
+  if (step.by.log() == nullptr) {
     return;
   }
   auto space = descent_.pool().space().change();
@@ -468,7 +469,7 @@ void Structure::log_split(const Step& step, const SplitPlan& plan,
 }
 
 void Structure::log_root_split(const Step& step, const SplitPlan& plan) const noexcept {
-  if (step.by.log == nullptr) {
+  if (step.by.log() == nullptr) {
     return;
   }
   auto space = descent_.pool().space().change();
@@ -485,7 +486,7 @@ void Structure::log_root_split(const Step& step, const SplitPlan& plan) const no
 }
 
 void Structure::log_merge(const Step& step, SlotIndex parent_slot) const noexcept {
-  if (step.by.log == nullptr) {
+  if (step.by.log() == nullptr) {
     return;
   }
   auto space = descent_.pool().space().change();
@@ -501,7 +502,7 @@ void Structure::log_merge(const Step& step, SlotIndex parent_slot) const noexcep
 }
 
 void Structure::log_root_merge(const Step& step) const noexcept {
-  if (step.by.log == nullptr) {
+  if (step.by.log() == nullptr) {
     return;
   }
   auto space = descent_.pool().space().change();

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/sync_point.h"
 #include "btree/log/tree_record_encode.h"
+#include "btree/log_change.h"
 #include "btree/node/inner_node.h"
 #include "btree/structure.h"
 #include "buffer/swip.h"
@@ -185,7 +186,7 @@ void Structure::hang(const WriteContext& by, ExclusivePage& parent, ExclusivePag
   LeafNode(last.modify(), descent_.page_size())
       .init(page_id_of(last), tree_, leaves.back().upper, std::nullopt);
   PALIMPSEST_SYNC_POINT("btree.graft.hung");
-  if (by.log == nullptr) {
+  if (by.log() == nullptr) {
     return;
   }
   auto space = descent_.pool().space().change();
@@ -195,7 +196,7 @@ void Structure::hang(const WriteContext& by, ExclusivePage& parent, ExclusivePag
                                                 .parent = page_id_of(parent),
                                                 .parent_slot = slot,
                                                 .leaves = leaves});
-  by.log->cover(gsn);
+  by.log()->cover(gsn);
   for (const FreshLeaf& leaf : leaves) {
     space.take({leaf.page, 1}, gsn);
   }

@@ -37,6 +37,7 @@
 #include "base/sync_point.h"
 #include "btree/log/moved_page.h"
 #include "btree/log/tree_record_encode.h"
+#include "btree/log_change.h"
 #include "btree/node/inner_node.h"
 #include "btree/structure.h"
 #include "buffer/page_header.h"
@@ -238,7 +239,7 @@ bool Structure::try_move_root(const WriteContext& by, const Structure& catalog, 
 
 Gsn Structure::log_root_move(const WriteContext& by, ExclusivePage& root, ExclusivePage& naming,
                              SlotIndex slot, TreeId catalog, PageId from) const noexcept {
-  if (by.log == nullptr) {
+  if (by.log() == nullptr) {
     return Gsn{0};
   }
   auto space = descent_.pool().space().change();
@@ -268,7 +269,7 @@ std::uint64_t Structure::approximate_leaves() const {
 // The caller holds the family exclusively.
 Gsn Structure::log_move(const WriteContext& by, Family& family, ByteView key,
                         PageId from) const noexcept {
-  if (by.log == nullptr) {
+  if (by.log() == nullptr) {
     return Gsn{0};
   }
   auto space = descent_.pool().space().change();

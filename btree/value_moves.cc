@@ -9,6 +9,7 @@
 #include "btree/leaf_entries.h"
 #include "btree/leaf_walk.h"
 #include "btree/log/tree_record_encode.h"
+#include "btree/log_change.h"
 #include "btree/node/span_marks.h"
 
 namespace palimpsest::btree {
@@ -105,8 +106,8 @@ bool is_free_to_move(const buffer::Frame& frame, const LeafView& leaf, const Wri
       leaf.value(at.slot) != from.value.encode().view()) {
     return false;
   }
-  if (entry != nullptr && entry->writer() == versioning::kNoWriter && by.pruner != nullptr) {
-    by.pruner->prune(*entry, versioning::Pruner::Newest::record);
+  if (entry != nullptr && entry->writer() == versioning::kNoWriter && by.pruner() != nullptr) {
+    by.pruner()->prune(*entry, versioning::Pruner::Newest::record);
   }
   return (entry == nullptr || entry->is_empty()) &&
          span_of(table_of(frame), leaf.flags(at.slot)) != versioning::SpanKind::removed;
@@ -165,17 +166,15 @@ bool exchange(const BTree& tree, const WriteContext& by, Copy& copy) {
 }  // namespace
 
 bool move_values_down(BTree& tree, const WriteContext& by, ValueMoves& walk) {
-  if (by.log == nullptr) {
+  if (by.log() == nullptr) {
     return false;
   }
   LargeValueStore& store = tree.large_values();
   Findings found;
   const bool has_more = look_at_leaves(tree, walk, found);
-  WriteContext outside_bulks = by;
-  outside_bulks.read_view.bulk = kNoEpoch;
+  const WriteContext outside = by.outside_bulk();
   for (const std::string& key : found.bulks_keys) {
-    static_cast<void>(
-        tree.resolve(outside_bulks, key));  // what counts has no virtual version any more
+    static_cast<void>(tree.resolve(outside, key));  // what counts has no virtual version any more
   }
   std::vector<Copy> copies;
   copies.reserve(found.values.size());
@@ -189,7 +188,7 @@ bool move_values_down(BTree& tree, const WriteContext& by, ValueMoves& walk) {
   }
   PALIMPSEST_SYNC_POINT("btree.value_move.copied");
   if (!copies.empty()) {
-    by.log->log().need_pages();
+    by.log()->log().need_pages();
   }
   for (Copy& copy : copies) {
     const std::uint32_t pages = copy.value().block_count();

@@ -6,6 +6,7 @@
 
 #include "base/sync_point.h"
 #include "btree/leaf_entries.h"
+#include "btree/log_change.h"
 #include "btree/node/resolve_records.h"
 #include "btree/record_change.h"
 
@@ -42,7 +43,7 @@ std::vector<LargeValueDescriptor> resolve_and_log(const WriteContext& by, Exclus
     }
   }
   std::byte* const page = leaf.modify();
-  if (by.log != nullptr) {
+  if (by.log() != nullptr) {
     auto space = pool.space().change();
     gsn = log_system_change(
         by, gsn_of(page), LoggedResolve{.leaf = view, .slots = slots, .how = how, .epoch = epoch});
@@ -65,7 +66,7 @@ VirtualVersionResolver::ToResolve VirtualVersionResolver::to_resolve(const Write
                                                                      ByteView key) const {
   const LeafView view(leaf.page(), descent_.page_size());
   const BulkEpoch epoch = view.bulk_epoch();
-  if (epoch == by.read_view.bulk) [[likely]] {
+  if (epoch == by.bulk_epoch()) [[likely]] {
     return ToResolve::nothing;
   }
   switch (descent_.epochs() == nullptr ? State::retired : descent_.epochs()->state(epoch)) {
@@ -78,9 +79,10 @@ VirtualVersionResolver::ToResolve VirtualVersionResolver::to_resolve(const Write
     return slots_with_virtual_versions(view).empty() ? ToResolve::keep : ToResolve::nothing;
   }
   const SearchResult at = view.find(key);
-  const bool can_keep = at.found && has_virtual_version(view, at.slot) && by.versions != nullptr &&
-                        (view.flags(at.slot) & kShadowLarge) == 0 &&
-                        descent_.visibility_of(epoch, &by.read_view) == Visibility::visible;
+  const bool can_keep =
+      at.found && has_virtual_version(view, at.slot) && by.versions() != nullptr &&
+      (view.flags(at.slot) & kShadowLarge) == 0 &&
+      descent_.visibility_of(epoch, &by.versions()->read_view) == Visibility::visible;
   return can_keep ? ToResolve::one_record : ToResolve::nothing;
 }
 
@@ -109,7 +111,7 @@ void VirtualVersionResolver::resolve_prepared(const WriteContext& by, ByteView k
   Gsn gsn{};
   const auto given_up = resolve_and_log(
       by, leaf, descent_.pool(), slots,
-      what == ToResolve::keep ? Resolution::kept : Resolution::undone, by.read_view.bulk, gsn);
+      what == ToResolve::keep ? Resolution::kept : Resolution::undone, by.bulk_epoch(), gsn);
   leaf.release();
   for (const LargeValueDescriptor& large : given_up) {
     for (const buffer::PageRun& run : large.runs()) {

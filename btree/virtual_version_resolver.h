@@ -42,8 +42,7 @@ class VirtualVersionResolver {
   [[nodiscard]] bool is_in_the_way(const WriteContext& by, const buffer::ExclusivePage& leaf,
                                    ByteView key) const {
     const LeafView view(leaf.page(), descent_.page_size());
-    return view.bulk_epoch() != by.read_view.bulk &&
-           to_resolve(by, leaf, key) != ToResolve::nothing;
+    return view.bulk_epoch() != by.bulk_epoch() && to_resolve(by, leaf, key) != ToResolve::nothing;
   }
   /// Releases the leaf, then resolves it, or the one record.
   void resolve_for(const WriteContext& by, buffer::ExclusivePage leaf, ByteView key) const;

@@ -33,11 +33,11 @@ auto with_room(const WriteContext& by, std::uint64_t pages, const Work& work) {
     try {
       return work();
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_space || by.reclaimer == nullptr) {
+      if (error.code() != ErrorCode::no_space || by.reclaimer() == nullptr) {
         throw;
       }
-      if (attempt == kAttemptsForRoom || !by.reclaimer->reclaim(by, pages)) {
-        refuse_without_room(error, by.reclaimer->held_back());
+      if (attempt == kAttemptsForRoom || !by.reclaimer()->reclaim(by, pages)) {
+        refuse_without_room(error, by.reclaimer()->held_back());
       }
     }
   }

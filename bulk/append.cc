@@ -85,7 +85,7 @@ std::unique_ptr<LeafBuilder> make_run(const BTree& tree, const WriteContext& by,
     }
     auto run = std::make_unique<LeafBuilder>(
         tree.descent().pool(),
-        LeafBuilder::Of{.tree = tree.id(), .lower = lower, .epoch = by.read_view.bulk}, lying.bytes,
+        LeafBuilder::Of{.tree = tree.id(), .lower = lower, .epoch = by.bulk_epoch()}, lying.bytes,
         writer);
     const std::size_t added = add_ascending(*run, records.first(lying.count));
     if (added == lying.count) {

@@ -6,6 +6,7 @@
 #include "base/sync_point.h"
 #include "btree/leaf_entries.h"
 #include "btree/log/tree_record_encode.h"
+#include "btree/log_change.h"
 #include "btree/node/bulk_erase.h"
 #include "btree/virtual_version_resolver.h"
 
@@ -79,7 +80,7 @@ class LeafDeletion {
       if (view_.is_ghost(slot)) {
         continue;
       }
-      if (view_.bulk_epoch() != by_.read_view.bulk || !btree::can_be_bulk_erased(view_, slot) ||
+      if (view_.bulk_epoch() != by_.bulk_epoch() || !btree::can_be_bulk_erased(view_, slot) ||
           has_conflicting_writer(slot)) {
         return slot;
       }
@@ -102,7 +103,7 @@ class LeafDeletion {
     KeyBuffer key;
     view_.copy_key(slot, key);
     const versioning::Entry* const entry = entries_.find({.slot = slot, .found = true}, key.view());
-    return LeafEntries::conflicting_writer(entry, by_.writer->id()) != kNoWriter;
+    return LeafEntries::conflicting_writer(entry, by_.writer()->id()) != kNoWriter;
   }
 
   [[nodiscard]] std::optional<RangeStop> stop_at(SlotIndex stop, SlotIndex end,
@@ -122,10 +123,10 @@ class LeafDeletion {
   void erase_gathered() noexcept {
     by_.note_removal();
     std::byte* const page = leaf_.modify();
-    if (by_.log != nullptr) {
-      const Gsn gsn = log_system_change(by_, btree::gsn_of(page),
-                                        btree::LoggedBulkErase{.leaf = view_, .runs = runs_});
-      by_.log->cover(gsn);
+    if (by_.log() != nullptr) {
+      const Gsn gsn =
+          log_system_change(by_, btree::gsn_of(page), btree::LoggedBulkErase{.leaf = view_, .runs = runs_});
+      by_.log()->cover(gsn);
       btree::set_gsn(leaf_, gsn);
     }
     for (const SlotRun& run : runs_) {

@@ -72,8 +72,8 @@ bool ReclaimableSpace::purge_tables(const btree::WriteContext& by, std::uint64_t
     return false;
   }
   rest();  // removals from now on count
-  if (by.pruner != nullptr) {
-    by.pruner->begin();  // a transaction that blocked the last pruning may have ended
+  if (by.pruner() != nullptr) {
+    by.pruner()->begin();  // a transaction that blocked the last pruning may have ended
   }
   transactions_->retire_bulks();
   btree::GhostWalk walk{.pages_wanted = pages};

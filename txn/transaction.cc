@@ -24,30 +24,41 @@ Transaction::Transaction(Transactions& owner, SlotId slot)
       versions_(owner.parts_.entries, &owner.version_memory_),
       pruner_(owner.snapshots_, owner.parts_.entries),
       log_(owner.parts_.log, owner.parts_.clock, slot),
-      context_(owner.experimental_.write_conflicts ? &writer_ : nullptr, log_, large_values_),
+      left_versions_{.buffer = versions_},
       view_(owner.snapshots_, owner.parts_.slots, slot),
       validation_(owner, slot),
-      decision_(owner, versions_.commit_status()) {
-  context_.pruner = &pruner_;
-  context_.reclaimer = owner.parts_.reclaimer;
+      decision_(owner, versions_.commit_status()) {}
+
+btree::LoggedWrites Transaction::logged() noexcept {
+  return {.log = log_,
+          .large_values = large_values_,
+          .pruner = pruner_,
+          .reclaimer = owner_.parts_.reclaimer};
 }
 
 // The slot is claimed, and the handle is not shared yet.
 void Transaction::begin(Durability durability, Isolation isolation, SnapshotUse use) {
   durability_ = durability;
   validation_.begin(isolation == Isolation::serializable && use == SnapshotUse::reads_and_writes);
-  context_.reads = validation_.reads();
   // What a transaction that could not be undone has left is not this one's own.
   const versioning::CommitStatus* const mine =
       has_leftovers_ ? nullptr : &versions_.commit_status();
   view_.begin(isolation, use, mine);
   const versioning::ReadView* const read_view = view_.read_view();
-  const bool keeps = read_view != nullptr && mine != nullptr && context_.writer != nullptr &&
-                     owner_.experimental_.versions;
-  context_.versions = keeps ? &versions_ : nullptr;
-  context_.read_view = keeps ? *read_view : versioning::ReadView();
-  context_.is_alone = false;
-  context_.start = versioning::kUnknownStart;
+  const bool leaves_versions =
+      read_view != nullptr && mine != nullptr && owner_.experimental_.versions;
+  if (leaves_versions) {
+    left_versions_.read_view = *read_view;
+  }
+  left_versions_.start = versioning::kUnknownStart;
+  using Claims = btree::TransactionWrites::Claims;
+  context_ = btree::TransactionWrites{
+      .logged = logged(),
+      .claims = owner_.experimental_.write_conflicts
+                    ? std::optional(Claims{.writer = writer_,
+                                           .versions = leaves_versions ? &left_versions_ : nullptr})
+                    : std::nullopt,
+      .reads = validation_.reads()};
   pruner_.begin();
   log_.begin();
   log_.begin_changes(kNoChange);  // this one is not asked to end because of the previous one's
@@ -114,16 +125,16 @@ void Transaction::begin_write() {
     oldest_.store(oldest);
     log_.begin_changes(oldest);
   }
-  if (context_.versions != nullptr && context_.start == versioning::kUnknownStart) {
-    context_.start = owner_.snapshots_.begin_changes(slot_);
+  if (context_.versions() != nullptr && left_versions_.start == versioning::kUnknownStart) {
+    left_versions_.start = owner_.snapshots_.begin_changes(slot_);
   }
 }
 
 void Transaction::write_alone(const versioning::ReadView* bulk) noexcept {
-  context_.is_alone = true;
-  if (bulk != nullptr) {
-    context_.read_view = *bulk;
-  }
+  check(isolation() == Isolation::none, "a transaction that writes alone leaves no versions");
+  context_ = btree::BulkWrites{.logged = logged(),
+                               .claims = writer_,
+                               .read_view = bulk == nullptr ? versioning::ReadView() : *bulk};
 }
 
 void Transaction::let_log_go() noexcept {
@@ -363,7 +374,7 @@ void Transaction::give_up_since(const Savepoint& savepoint) noexcept {
       reads->add_key(entry.tree(), entry.key());
     });
   }
-  if (!context_.is_alone) {
+  if (!context_.is_alone()) {
     versions_.abort_since(savepoint.versions);
     PALIMPSEST_SYNC_POINT("txn.statement.versions_gone");
     writer_.end_since(savepoint.claims);
@@ -388,7 +399,7 @@ void Transaction::finish(State state, bool committed) noexcept {
       versions_.abort();
     }
     writer_.end();
-    if (context_.start != versioning::kUnknownStart) {
+    if (left_versions_.start != versioning::kUnknownStart) {
       owner_.snapshots_.end_changes(slot_);
     }
   }

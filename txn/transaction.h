@@ -112,7 +112,8 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
     work_alone();
     log_.work_for(&other.log_);
   }
-  /// Called first: no other transaction writes there meanwhile. Not null: as this bulk.
+  /// Called first, under `none`: no other transaction writes there meanwhile. Not null: as this
+  /// bulk.
   void write_alone(const versioning::ReadView* bulk) noexcept;
   /// Within a call that has transactions work for this one, before any change: unpins the log.
   void let_log_go() noexcept;
@@ -175,6 +176,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   [[nodiscard]] std::unique_lock<TurnLatch> take_turn();
   [[nodiscard]] TransactionSnapshot& begin_read();
   void begin(Durability durability, Isolation isolation, SnapshotUse use);
+  [[nodiscard]] btree::LoggedWrites logged() noexcept;
   /// Returns call()'s result if its snapshot still stands afterwards.
   template <class Call, class Result = std::invoke_result_t<Call&>>
   Result confirmed(Call&& call) const {
@@ -220,7 +222,8 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
   versioning::Pruner pruner_;
   wal::TransactionLog log_;
   btree::LargeValueOutcome large_values_;
-  btree::WriteContext context_;
+  btree::LeftVersions left_versions_;
+  btree::WriteContext context_;  ///< of the changes that it makes
   TransactionSnapshot view_;
   Validation validation_;
   CommitDecision decision_;

@@ -318,8 +318,8 @@ bool TreePool::empty_some(BTree& tree) {
 txn::TransactionPtr TreePool::begin_emptying() {
   txn::TransactionPtr by = transactions_.begin(txn::Durability::asynchronous);
   by->write([](const btree::WriteContext& context) {
-    if (context.pruner != nullptr) {
-      context.pruner->begin_unseen();
+    if (context.pruner() != nullptr) {
+      context.pruner()->begin_unseen();
     }
     return true;
   });

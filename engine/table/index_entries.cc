@@ -74,10 +74,8 @@ IndexEntry entry_of(const TableDefinition& definition, std::size_t index,
 template <class Write>
 btree::WriteOutcome IndexEntries::change(std::size_t index, const Write& write) const {
   btree::BTree& tree = *definition_->indexes[index];
-  if (definition_->is_made_by(by_->read_view.bulk, index)) [[unlikely]] {
-    btree::WriteContext alone = *by_;
-    alone.read_view = {};
-    return write(alone, tree);
+  if (definition_->is_made_by(by_->bulk_epoch(), index)) [[unlikely]] {
+    return write(by_->outside_bulk(), tree);
   }
   return write(*by_, tree);
 }

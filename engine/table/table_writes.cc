@@ -49,7 +49,7 @@ std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& chan
 /// Purges a leaf of this tree that the slot's transactions have filled with unneeded ghosts, if a
 /// hint names one (versioning/ghost_hints.h).
 void purge_hinted_ghost(const btree::WriteContext& by, btree::BTree& tree) noexcept {
-  const std::optional<std::string> key = by.versions->take_ghost_hint(tree.id());
+  const std::optional<std::string> key = by.versions()->buffer.take_ghost_hint(tree.id());
   if (!key) [[likely]] {
     return;
   }
@@ -62,7 +62,7 @@ void purge_hinted_ghost(const btree::WriteContext& by, btree::BTree& tree) noexc
 
 /// Also purges leaves without records that scans have met.
 void clear_tree(const btree::WriteContext& by, btree::BTree& tree) noexcept {
-  if (by.versions != nullptr) {
+  if (by.versions() != nullptr) {
     purge_hinted_ghost(by, tree);
   }
   btree::clear_ghost_leaves(tree, by);
@@ -93,8 +93,8 @@ Outcome TableWrites::statement(const Work& work) const {
     if (definition == nullptr) [[unlikely]] {
       refuse_missing_table(*table_);
     }
-    if (by.versions != nullptr && !table_->is_newest_for(*definition, definer_, &by.read_view))
-        [[unlikely]] {
+    if (by.versions() != nullptr &&
+        !table_->is_newest_for(*definition, definer_, &by.versions()->read_view)) [[unlikely]] {
       in_->note_no_conflicting_writer();
       return conflict();  // rows in bulk, committed since: the first updater wins
     }

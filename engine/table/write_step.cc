@@ -377,8 +377,8 @@ Outcome WriteStep::erase(ByteView key) const {
 // With indexes, each row has to be read to find its entries.
 Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
                               std::string& next) const {
-  if (by_->reads != nullptr) [[unlikely]] {
-    by_->reads->add_range(this->rows().id(), range.lower, range.upper);
+  if (by_->reads() != nullptr) [[unlikely]] {
+    by_->reads()->add_range(this->rows().id(), range.lower, range.upper);
   }
   return by_->is_bulk() && !has_indexes() ? erase_leaves(range, rows, next)
                                           : erase_one_by_one(range, rows, next);
@@ -401,7 +401,7 @@ Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t&
                                     std::string& next) const {
   constexpr std::size_t kRowsAtATime = 1000;
   const versioning::ReadView* const read_view =
-      by_->versions != nullptr ? &by_->read_view : by_->newest();
+      by_->versions() != nullptr ? &by_->versions()->read_view : by_->newest();
   btree::Cursor cursor(this->rows(), kRowsAtATime, read_view);
   cursor.bound_to(range);
   cursor.seek_first();
