@@ -11,7 +11,7 @@
 #include "base/sync_point.h"
 #include "bulk/append.h"
 #include "engine/table/encoded_keys.h"
-#include "engine/table/write_step.h"
+#include "engine/table/new_row.h"
 
 namespace palimpsest::engine {
 namespace {
@@ -75,7 +75,7 @@ std::size_t Bulk::kept_bytes() const noexcept {
   return bytes;
 }
 
-Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
+Outcome Bulk::write(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write) {
   if (Outcome own = make_own(table); !own) {
     return own;
   }
@@ -101,7 +101,7 @@ Outcome Bulk::insert_row(const TableState& table, const Row& row) {
   if (bulk::AscendingRowBuffer& rows = kept_[&table]; can_keep(table, rows, records)) {
     return keep(table, rows, records);
   }
-  return write(table, [&](const TableWrites& writes) { return writes.insert(row); });
+  return write(table, [&](const TableWriter& writer) { return writer.insert(row); });
 }
 
 Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> rows) {
@@ -116,7 +116,7 @@ Outcome Bulk::insert_many(const TableState& table, std::span<const EncodedRow> r
   if (bulk::AscendingRowBuffer& kept = kept_[&table]; can_keep(table, kept, records)) {
     return keep(table, kept, records);
   }
-  return write(table, [&](const TableWrites& writes) { return writes.insert_many(rows); });
+  return write(table, [&](const TableWriter& writer) { return writer.insert_many(rows); });
 }
 
 /// Whether the rows can be appended behind those that are buffered, or behind all rows of the
@@ -153,7 +153,7 @@ Outcome Bulk::keep(const TableState& table, bulk::AscendingRowBuffer& rows,
   }
   if (!table.visible_to(&by_)->indexes.empty()) {
     Outcome entered =
-        call(table, [&](const TableWrites& writes) { return writes.insert_entries(records); });
+        call(table, [&](const TableWriter& writer) { return writer.insert_entries(records); });
     if (!entered) {
       return entered;
     }
@@ -216,7 +216,7 @@ void Bulk::send_kept(const TableState& table, bulk::AscendingRowBuffer& rows) {
     sent_.run = bulk::begin_append(tree, by, sent_.records.records(), writer_of(table));
   };
   try {
-    call(table, [&](const TableWrites& writes) { return writes.append(begin); }).require();
+    call(table, [&](const TableWriter& writer) { return writer.append(begin); }).require();
   } catch (...) {
     rows.begin_run();
     throw;
@@ -240,7 +240,7 @@ void Bulk::await_sent() {
   };
   try {
     if (sent_.run != nullptr) {
-      call(table, [&](const TableWrites& writes) { return writes.append(end); }).require();
+      call(table, [&](const TableWriter& writer) { return writer.append(end); }).require();
     }
     append(table, sent_.records.records(), done);
   } catch (...) {
@@ -282,11 +282,11 @@ void Bulk::append(const TableState& table, std::span<const btree::NewRecord> rec
       const auto work = [&](btree::BTree& tree, const btree::WriteContext& by) {
         bulk::append(tree, by, rest, writer_of(table), done);
       };
-      call(table, [&](const TableWrites& writes) { return writes.append(work); }).require();
+      call(table, [&](const TableWriter& writer) { return writer.append(work); }).require();
     }
     if (done == before) {
       const std::span some = rest.first(std::min(rest.size(), kInsertedAtOnce));
-      call(table, [&](const TableWrites& writes) { return writes.insert_records(some); }).require();
+      call(table, [&](const TableWriter& writer) { return writer.insert_records(some); }).require();
       done += some.size();
     }
   }
@@ -327,7 +327,7 @@ Outcome Bulk::erase_part(const TableState& table, const btree::KeyRange& range, 
     std::uint64_t part = 0;
     try {
       Outcome outcome = call(
-          table, [&](const TableWrites& writes) { return writes.erase_some(range, part, next); });
+          table, [&](const TableWriter& writer) { return writer.erase_some(range, part, next); });
       rows += part;
       return outcome;
     } catch (const Error& error) {
@@ -345,7 +345,7 @@ Outcome Bulk::erase_part(const TableState& table, const btree::KeyRange& range, 
 
 // If the call succeeds, the changes of its own transaction stay; otherwise they are undone. Either
 // way they belong to the bulk, as no other transaction changes these trees meanwhile.
-Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
+Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write) {
   require_whole();
   return by_.hold([&] {
     for (int attempt = 1;; ++attempt) {
@@ -363,11 +363,11 @@ Outcome Bulk::call(const TableState& table, FunctionRef<Outcome(const TableWrite
   });
 }
 
-Outcome Bulk::call_once(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write,
+Outcome Bulk::call_once(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write,
                         txn::Transaction& by) {
   by.work_for(by_);
   by.write_alone(table.bulk_view(&by_));
-  Outcome outcome = write(TableWrites(by, table, by_));
+  Outcome outcome = TableWriter::statement(by, table, by_, write);
   PALIMPSEST_SYNC_POINT("engine.bulk.called");
   by.commit();
   return outcome;

@@ -28,7 +28,7 @@
 // Writers of these tables are in conflict until the bulk has ended; readers wait for nothing.
 // Latching: the bulk's owner latch, held across the call, so that the bulk cannot end in the
 // middle. A call begins a transaction, which takes one more worker slot.
-// Failure: Error gate_timeout, not_found; too_many_transactions; otherwise as TableWrites; and from
+// Failure: Error gate_timeout, not_found; too_many_transactions; otherwise as TableWriter; and from
 // any call, what appending buffered rows throws. A call that fails has changed nothing. Error
 // failed if an earlier call has failed half-way.
 // Source: Umbra-MVCC 3.2, for the guarantees of a bulk.
@@ -49,7 +49,7 @@
 #include "bulk/leaf_writer.h"
 #include "engine/api/rows_in_flight.h"
 #include "engine/catalog/table_catalog.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 #include "txn/transactions.h"
 
 namespace palimpsest::engine {
@@ -63,8 +63,8 @@ class Bulk {
         by_(by),
         commit_status_(std::make_shared<versioning::CommitStatus>()) {}
 
-  Outcome write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
-  /// As the functions of TableWrites.
+  Outcome write(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write);
+  /// As the functions of TableWriter.
   Outcome insert(const TableState& table, const Values& row);
   Outcome insert(const TableState& table, const EncodedRow& row);
   Outcome insert_many(const TableState& table, std::span<const EncodedRow> rows);
@@ -106,8 +106,8 @@ class Bulk {
   [[nodiscard]] bulk::LeafWriter& writer_of(const TableState& table);
   Outcome erase_part(const TableState& table, const btree::KeyRange& range, std::uint64_t& rows,
                      std::string& next);
-  Outcome call(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write);
-  Outcome call_once(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write,
+  Outcome call(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write);
+  Outcome call_once(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write,
                     txn::Transaction& by);
   [[nodiscard]] Outcome make_own(const TableState& table);
   void require_whole() const;

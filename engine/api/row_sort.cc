@@ -14,7 +14,7 @@
 
 #include "bulk/sort/external_sort.h"
 #include "engine/api/table_handle.h"
-#include "engine/table/write_step.h"
+#include "engine/table/new_row.h"
 
 namespace palimpsest {
 

@@ -12,16 +12,17 @@
 #include "engine/api/transaction_state.h"
 #include "engine/api/visiting.h"
 #include "engine/table/table_reader.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 
 namespace palimpsest {
 
 using engine::Reads;
+using engine::TableWriter;
 
 namespace {
 
-/// Calls write(TableWrites&) within the transaction, or within one of its own; if the transaction
-/// is a bulk, calls in_bulk(Bulk&) instead.
+/// Calls write(TableWriter&) in a statement of the transaction, or of one of its own; if the
+/// transaction is a bulk, calls in_bulk(Bulk&) instead.
 template <class Write, class InBulk>
 Outcome write_in(const Transaction* in, const detail::TableHandle& table, const Write& write,
                  const InBulk& in_bulk) {
@@ -29,10 +30,10 @@ Outcome write_in(const Transaction* in, const detail::TableHandle& table, const 
     if (by.bulk() != nullptr) [[unlikely]] {
       return in_bulk(*by.bulk());
     }
-    return write(engine::TableWrites(*by, table.table()));
+    return TableWriter::statement(*by, table.table(), write);
   }
   return detail::autocommit(table.database(), [&](txn::Transaction& by) {
-    return write(engine::TableWrites(by, table.table()));
+    return TableWriter::statement(by, table.table(), write);
   });
 }
 
@@ -45,16 +46,16 @@ Outcome write_in(const Transaction* in, const detail::TableHandle& table, const 
 /// As write_in(), for a write that calls a function of the caller with a page latched.
 template <class Write>
 Outcome edit_in(const Transaction* in, const detail::TableHandle& table, const Write& write) {
-  return write_in(in, table, [&](const engine::TableWrites& writes) {
+  return write_in(in, table, [&](const TableWriter& rows) {
     const detail::Visiting visiting(table.database());
-    return write(writes);
+    return write(rows);
   });
 }
 
 template <class Row>
 Outcome insert_into(const Transaction* in, const detail::TableHandle& table, const Row& row) {
   return write_in(
-      in, table, [&](const engine::TableWrites& writes) { return writes.insert(row); },
+      in, table, [&](const TableWriter& rows) { return rows.insert(row); },
       [&](engine::Bulk& bulk) { return bulk.insert(table.table(), row); });
 }
 
@@ -175,43 +176,37 @@ Outcome Table::insert_in(Transaction* in, const EncodedRow& row) const {
 
 Outcome Table::insert_many_in(Transaction* in, std::span<const EncodedRow> rows) const {
   return write_in(
-      in, handle(), [&](const engine::TableWrites& writes) { return writes.insert_many(rows); },
+      in, handle(), [&](const TableWriter& writer) { return writer.insert_many(rows); },
       [&](engine::Bulk& bulk) { return bulk.insert_many(handle().table(), rows); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const Values& row) const {
-  return write_in(in, handle(),
-                  [&](const engine::TableWrites& writes) { return writes.upsert(row); });
+  return write_in(in, handle(), [&](const TableWriter& rows) { return rows.upsert(row); });
 }
 
 Outcome Table::upsert_in(Transaction* in, const EncodedRow& row) const {
-  return write_in(in, handle(),
-                  [&](const engine::TableWrites& writes) { return writes.upsert(row); });
+  return write_in(in, handle(), [&](const TableWriter& rows) { return rows.upsert(row); });
 }
 
 Outcome Table::update_in(Transaction* in, const Key& key, const Changes& changes) const {
-  return write_in(in, handle(),
-                  [&](const engine::TableWrites& writes) { return writes.update(key, changes); });
+  return write_in(in, handle(), [&](const TableWriter& rows) { return rows.update(key, changes); });
 }
 
 Outcome Table::modify_in(Transaction* in, const Key& key, EditRow edit) const {
-  return edit_in(in, handle(),
-                 [&](const engine::TableWrites& writes) { return writes.modify(key, edit); });
+  return edit_in(in, handle(), [&](const TableWriter& rows) { return rows.modify(key, edit); });
 }
 
 Outcome Table::modify_many_in(Transaction* in, std::span<const Key> keys, EditRows edit) const {
   return edit_in(in, handle(),
-                 [&](const engine::TableWrites& writes) { return writes.modify_many(keys, edit); });
+                 [&](const TableWriter& rows) { return rows.modify_many(keys, edit); });
 }
 
 Outcome Table::rewrite_in(Transaction* in, const Key& key, RewriteRow rewrite) const {
-  return edit_in(in, handle(),
-                 [&](const engine::TableWrites& writes) { return writes.rewrite(key, rewrite); });
+  return edit_in(in, handle(), [&](const TableWriter& rows) { return rows.rewrite(key, rewrite); });
 }
 
 Outcome Table::erase_in(Transaction* in, const Key& key) const {
-  return write_in(in, handle(),
-                  [&](const engine::TableWrites& writes) { return writes.erase(key); });
+  return write_in(in, handle(), [&](const TableWriter& rows) { return rows.erase(key); });
 }
 
 namespace {
@@ -225,10 +220,13 @@ ErasedRange erase_range_alone(const detail::TableHandle& table, const Range& ran
   erased.outcome = detail::autocommit(
       table.database(),
       [&](txn::Transaction& by) {
-        erased = engine::TableWrites(by, table.table()).erase_range(range);
-        return erased.outcome;
+        return TableWriter::statement(by, table.table(), [&](const TableWriter& rows) {
+          erased = rows.erase_range(range);
+          return erased.outcome;
+        });
       },
       isolation);
+  erased.rows = erased.outcome ? erased.rows : 0;
   return erased;
 }
 
@@ -266,14 +264,15 @@ ErasedRange Table::erase_range_in(Transaction* in, const Range& range) const {
     }
   }
   ErasedRange erased;
-  const auto erase = [&](const engine::TableWrites& writes) {
-    erased = writes.erase_range(range);
+  const auto erase = [&](const TableWriter& rows) {
+    erased = rows.erase_range(range);
     return erased.outcome;
   };
   erased.outcome = write_in(in, handle(), erase, [&](engine::Bulk& bulk) {
     erased = bulk.erase_range(handle().table(), range);
     return erased.outcome;
   });
+  erased.rows = erased.outcome ? erased.rows : 0;
   return erased;
 }
 

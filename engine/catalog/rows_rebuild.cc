@@ -13,7 +13,7 @@
 #include "bulk/tree_loader.h"
 #include "engine/format/row_values.h"
 #include "engine/format/value_text.h"
-#include "engine/table/write_step.h"
+#include "engine/table/new_row.h"
 
 namespace palimpsest::engine {
 namespace {

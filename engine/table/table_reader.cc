@@ -195,7 +195,7 @@ bool TableReader::read_by_index(std::string_view index, const Key& key, ReadRow 
   const std::size_t number = require_index(index);
   if (!format().indexes()[number].codec.is_unique()) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("table \"{}\", index \"{}\": a row is got by a unique index only",
+                fmt::format("table \"{}\", index \"{}\": only a unique index can find a single row",
                             format().schema().name, index));
   }
   KeyMemory memory;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/table/write_step.h"
+#include "engine/table/new_row.h"
 #include "tests/bulk/bulk_fixture.h"
 
 namespace palimpsest::engine::test {

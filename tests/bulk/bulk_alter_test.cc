@@ -10,6 +10,7 @@
 
 #include "engine/api/bulk_rows.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 
@@ -49,7 +50,7 @@ class BulkAlterTest : public ::testing::Test {
     const auto by = database_->begin(Durability::synchronous, Isolation::read_committed);
     EXPECT_TRUE(tables().create_table(*by, kPeople));
     EXPECT_TRUE(tables().create_index(*by, "people", kByName));
-    const TableWrites writes(*by, *tables().find("people", by.get()));
+    const RowStatements writes(*by, *tables().find("people", by.get()));
     for (int id = 0; id < kRows; ++id) {
       const std::string name = fmt::format("name {:06}", id);
       EXPECT_TRUE(writes.insert({id, name}));

@@ -16,7 +16,7 @@
 
 #include "base/random.h"
 #include "base/sync_point.h"
-#include "engine/table/write_step.h"
+#include "engine/table/new_row.h"
 #include "tests/btree/allocation_faults.h"
 #include "tests/bulk/bulk_append_fixture.h"
 #include "tests/support/error_of.h"
@@ -161,7 +161,7 @@ TEST_F(BulkAppend, ACallThatFailsIsUndone) {
     ASSERT_TRUE(add(bulk, id, 0, "many in a leaf"));
     rows[id] = {name_of(id, 0), "many in a leaf"};
   }
-  const auto fails = [&](const TableWrites& writes) -> Outcome {
+  const auto fails = [&](const TableWriter& writes) -> Outcome {
     for (int id = 0; id < 150; ++id) {
       if (id % 20 == 0) {
         writes.update({id}, {{"body", std::string_view("short")}}).require();

@@ -12,6 +12,7 @@
 #include "engine/api/bulk_rows.h"
 #include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/crash_images.h"
 
 namespace palimpsest::engine::test {
@@ -31,7 +32,7 @@ struct InBulk {
       : in(database.begin(durability, isolation)),
         bulk(std::make_unique<Bulk>(database.transactions(), database.tables(), *in)) {}
 
-  Outcome write(const TableState& table, FunctionRef<Outcome(const TableWrites&)> write) {
+  Outcome write(const TableState& table, FunctionRef<Outcome(const TableWriter&)> write) {
     return bulk->write(table, write);
   }
   void commit() {
@@ -105,38 +106,38 @@ class BulkRows : public ::testing::Test {
 
   [[nodiscard]] Outcome insert(auto& by, int id, int variant, const std::string& body = "body") {
     const std::string name = name_of(id, variant);
-    return write(by, [&](const TableWrites& writes) {
+    return write(by, [&](const TableWriter& writes) {
       return writes.insert({id, std::string_view(name), std::string_view(body)});
     });
   }
   [[nodiscard]] Outcome update(auto& by, int id, int variant, const std::string& body = "body") {
     const std::string name = name_of(id, variant);
-    return write(by, [&](const TableWrites& writes) {
+    return write(by, [&](const TableWriter& writes) {
       return writes.update({id},
                            {{"name", std::string_view(name)}, {"body", std::string_view(body)}});
     });
   }
   [[nodiscard]] Outcome upsert(auto& by, int id, int variant, const std::string& body = "body") {
     const std::string name = name_of(id, variant);
-    return write(by, [&](const TableWrites& writes) {
+    return write(by, [&](const TableWriter& writes) {
       return writes.upsert({id, std::string_view(name), std::string_view(body)});
     });
   }
   [[nodiscard]] Outcome erase(auto& by, int id) {
-    return write(by, [&](const TableWrites& writes) { return writes.erase({id}); });
+    return write(by, [&](const TableWriter& writes) { return writes.erase({id}); });
   }
   [[nodiscard]] ErasedRange erase_range(InBulk& bulk, const Range& range) {
     return bulk.bulk->erase_range(table(), range);
   }
   [[nodiscard]] ErasedRange erase_range(txn::Transaction& by, const Range& range) {
-    return TableWrites(by, table()).erase_range(range);
+    return RowStatements(by, table()).erase_range(range);
   }
-  [[nodiscard]] Outcome write(InBulk& bulk, FunctionRef<Outcome(const TableWrites&)> write) {
+  [[nodiscard]] Outcome write(InBulk& bulk, FunctionRef<Outcome(const TableWriter&)> write) {
     return bulk.write(table(), write);
   }
   [[nodiscard]] Outcome write(txn::Transaction& by,
-                              FunctionRef<Outcome(const TableWrites&)> write) {
-    return write(TableWrites(by, table()));
+                              FunctionRef<Outcome(const TableWriter&)> write) {
+    return TableWriter::statement(by, table(), write);
   }
 
   // What a transaction sees, null: a call without one

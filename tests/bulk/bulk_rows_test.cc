@@ -251,21 +251,21 @@ TEST_F(BulkRowsTest, ARefusedCallLeavesWhatWasThere) {
   InBulk bulk(*database_);
   EXPECT_EQ(insert(bulk, 3, 1).kind(), OutcomeKind::exists);
   EXPECT_EQ(write(bulk,
-                  [&](const TableWrites& writes) {
+                  [&](const TableWriter& writes) {
                     return writes.insert({70, std::string_view(name_of(7, 0)), "x"});
                   })
                 .kind(),
             OutcomeKind::exists)
       << "the name is taken: the row goes again";
   EXPECT_EQ(write(bulk,
-                  [&](const TableWrites& writes) {
+                  [&](const TableWriter& writes) {
                     return writes.update({3}, {{"name", std::string_view(name_of(7, 0))}});
                   })
                 .kind(),
             OutcomeKind::exists);
   EXPECT_EQ(rows_of(bulk.in.get()), old);
   ASSERT_TRUE(erase(bulk, 7));
-  EXPECT_TRUE(write(bulk, [&](const TableWrites& writes) {
+  EXPECT_TRUE(write(bulk, [&](const TableWriter& writes) {
     return writes.insert({70, std::string_view(name_of(7, 0)), "x"});
   }));
   bulk.commit();

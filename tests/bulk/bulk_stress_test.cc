@@ -14,6 +14,7 @@
 #include "engine/api/bulk_rows.h"
 #include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_seconds.h"
 #include "tests/support/thread_group.h"
@@ -49,7 +50,7 @@ class BulkStress : public ::testing::Test {
         *by, "account", {.name = "by_amount", .columns = {"amount"}, .unique = false}));
     const TablePtr made = database_->tables().find("account", by.get());
     for (int id = 0; id < kAccounts; ++id) {
-      EXPECT_TRUE(TableWrites(*by, *made).insert({id, kEach}));
+      EXPECT_TRUE(RowStatements(*by, *made).insert({id, kEach}));
     }
     by->commit();
     table_ = database_->tables().find("account", nullptr);
@@ -89,7 +90,7 @@ class BulkStress : public ::testing::Test {
   /// Moves money from one account to another; an account with nothing left is erased, and inserted
   /// again when it receives money. Returns whether that was done.
   [[nodiscard]] bool move(txn::Transaction& view, Random& random,
-                          FunctionRef<Outcome(FunctionRef<Outcome(const TableWrites&)>)> write) {
+                          FunctionRef<Outcome(FunctionRef<Outcome(const TableWriter&)>)> write) {
     const auto from = static_cast<int>(random.below(kAccounts));
     const auto to = static_cast<int>(random.below(kAccounts));
     const std::int64_t has = amount_of(view, from).value_or(0);
@@ -102,10 +103,10 @@ class BulkStress : public ::testing::Test {
             : 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(has)));
     const std::int64_t left = has - moved;
     const std::int64_t then = amount_of(view, to).value_or(0) + moved;
-    return write([&](const TableWrites& writes) {
+    return write([&](const TableWriter& writes) {
              return left == 0 ? writes.erase({from}) : writes.upsert({from, left});
            }).is_done() &&
-           write([&](const TableWrites& writes) { return writes.upsert({to, then}); }).is_done();
+           write([&](const TableWriter& writes) { return writes.upsert({to, then}); }).is_done();
   }
 
   void read(Random& random) {
@@ -122,8 +123,8 @@ class BulkStress : public ::testing::Test {
     const auto by = database_->begin(Durability::asynchronous, Isolation::snapshot);
     bool is_done = true;
     for (std::uint64_t moves = 1 + random.below(3); is_done && moves > 0; --moves) {
-      is_done = move(*by, random, [&](FunctionRef<Outcome(const TableWrites&)> call) {
-        return call(TableWrites(*by, *table_));
+      is_done = move(*by, random, [&](FunctionRef<Outcome(const TableWriter&)> call) {
+        return TableWriter::statement(*by, *table_, call);
       });
     }
     if (is_done && random.below(8) != 0) {
@@ -140,10 +141,10 @@ class BulkStress : public ::testing::Test {
     Bulk bulk(database_->transactions(), database_->tables(), *by);
     // There is no such row; but from now on no other transaction writes to the table.
     bool is_done =
-        !bulk.write(*table_, [](const TableWrites& writes) { return writes.erase({-1}); })
+        !bulk.write(*table_, [](const TableWriter& writes) { return writes.erase({-1}); })
              .is_conflict();
     for (std::uint64_t moves = 1 + random.below(kAccounts); is_done && moves > 0; --moves) {
-      is_done = move(*by, random, [&](FunctionRef<Outcome(const TableWrites&)> call) {
+      is_done = move(*by, random, [&](FunctionRef<Outcome(const TableWriter&)> call) {
         return bulk.write(*table_, call);
       });
     }

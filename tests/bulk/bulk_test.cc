@@ -16,6 +16,7 @@
 #include "engine/api/bulk_rows.h"
 #include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
@@ -65,7 +66,7 @@ std::string name_of(int id) {
 Outcome insert(Bulk& bulk, const TablePtr& table, int id) {
   const std::string name = name_of(id);
   return bulk.write(*table,
-                    [&](const TableWrites& writes) { return writes.insert({id, name, id}); });
+                    [&](const TableWriter& writes) { return writes.insert({id, name, id}); });
 }
 
 /// Rows that a transaction, null for none, sees.
@@ -141,9 +142,9 @@ TEST_F(BulkTest, CountsForSnapshotsFromItsCommitOn) {
   EXPECT_EQ(rows_seen(people, begin().get()), 500);
   EXPECT_EQ(rows_seen(people, nullptr), 500);
   // The first updater wins, also if it was a bulk.
-  EXPECT_TRUE(TableWrites(*reader, *people).insert({1000, "x", 1}).is_conflict());
-  EXPECT_TRUE(TableWrites(*reader, *people).erase({1}).is_conflict());
-  EXPECT_TRUE(TableWrites(*newest, *people).insert({1000, "x", 1}));
+  EXPECT_TRUE(RowStatements(*reader, *people).insert({1000, "x", 1}).is_conflict());
+  EXPECT_TRUE(RowStatements(*reader, *people).erase({1}).is_conflict());
+  EXPECT_TRUE(RowStatements(*newest, *people).insert({1000, "x", 1}));
 }
 
 TEST_F(BulkTest, SurvivesACrashOnceItHasCommitted) {
@@ -185,7 +186,7 @@ TEST_F(BulkTest, RolledBackItHasNeverBeen) {
   EXPECT_EQ(rows_seen(people, nullptr), 0);
   EXPECT_EQ(table("made"), nullptr);
   const auto writer = begin();
-  EXPECT_TRUE(TableWrites(*writer, *people).insert({1, "Ada", 1}));
+  EXPECT_TRUE(RowStatements(*writer, *people).insert({1, "Ada", 1}));
   writer->commit();
   while (database_->tree_pool().step()) {
     make_log_space();
@@ -220,10 +221,10 @@ TEST_F(BulkTest, ChangesItsOwnRowsAndWhatIsRefusedLeavesNoTrace) {
   EXPECT_EQ(insert(*bulk.bulk, made, 7).kind(), OutcomeKind::exists);
   const auto write = [&](auto&& call) { return bulk.bulk->write(*made, call); };
   EXPECT_EQ(
-      write([](const TableWrites& writes) { return writes.insert({70, "name 000007", 7}); }).kind(),
+      write([](const TableWriter& writes) { return writes.insert({70, "name 000007", 7}); }).kind(),
       OutcomeKind::exists);
-  EXPECT_TRUE(write([](const TableWrites& writes) { return writes.erase({8}); }));
-  EXPECT_TRUE(write([](const TableWrites& writes) { return writes.update({9}, {{"age", 90}}); }));
+  EXPECT_TRUE(write([](const TableWriter& writes) { return writes.erase({8}); }));
+  EXPECT_TRUE(write([](const TableWriter& writes) { return writes.update({9}, {{"age", 90}}); }));
   const std::string long_name(200, 'x');
   EXPECT_EQ(error_of([&] {
               return write([&](const auto& by) { return by.insert({71, long_name, 7}); });
@@ -239,14 +240,14 @@ TEST_F(BulkTest, RefusesTablesOfOtherDatabases) {
   const TablePtr others = make("others");
   InBulk bulk(*database_);
   const auto next = begin();
-  EXPECT_TRUE(TableWrites(*next, *people).insert({2, "Bob", 1}));
+  EXPECT_TRUE(RowStatements(*next, *people).insert({2, "Bob", 1}));
   EXPECT_TRUE(insert(*bulk.bulk, others, 1).is_conflict()) << "another transaction writes";
   next->commit();
   EXPECT_TRUE(insert(*bulk.bulk, others, 1));
   InBulk second(*database_);
   EXPECT_TRUE(insert(*second.bulk, others, 1).is_conflict()) << "another bulk has it";
   const auto late = begin();
-  EXPECT_TRUE(TableWrites(*late, *others).insert({1, "Ada", 1}).is_conflict());
+  EXPECT_TRUE(RowStatements(*late, *others).insert({1, "Ada", 1}).is_conflict());
   bulk.commit();
   EXPECT_EQ(rows_seen(others, nullptr), 1);
 }
@@ -254,11 +255,11 @@ TEST_F(BulkTest, RefusesTablesOfOtherDatabases) {
 TEST_F(BulkTest, ASnapshotThatDoesNotSeeThatATableWasEmptiedIsInConflict) {
   const TablePtr people = make("people");
   auto writer = begin();
-  ASSERT_TRUE(TableWrites(*writer, *people).insert({1, "Ada", 1}));
+  ASSERT_TRUE(RowStatements(*writer, *people).insert({1, "Ada", 1}));
   writer->commit();
   InBulk before(*database_);
   writer = begin();
-  ASSERT_TRUE(TableWrites(*writer, *people).erase({1}));
+  ASSERT_TRUE(RowStatements(*writer, *people).erase({1}));
   writer->commit();
   EXPECT_TRUE(insert(*before.bulk, people, 2).is_conflict());
   InBulk behind(*database_);
@@ -278,7 +279,7 @@ TEST_F(BulkTest, ADefinerSeesFilledTablesAsItsSnapshotDoes) {
   bulk.commit();
   EXPECT_FALSE(database_->tables().drop_index(*reader, "people", "nosuch"));
   EXPECT_EQ(rows_seen(people, reader.get()), 0);
-  EXPECT_TRUE(TableWrites(*reader, *people).erase({1}).is_conflict());
+  EXPECT_TRUE(RowStatements(*reader, *people).erase({1}).is_conflict());
   EXPECT_TRUE(database_->tables()
                   .create_index(*reader, "people", {.name = "x", .columns = {"age"}})
                   .is_conflict());
@@ -314,7 +315,7 @@ TEST_F(BulkTest, TwoAtOnceOfDifferentTables) {
       ASSERT_TRUE(insert(*second.bulk, tables[1], id));
       if (id % 3 == 0) {
         ASSERT_TRUE(first.bulk->write(
-            *tables[0], [&](const TableWrites& writes) { return writes.erase({id}); }));
+            *tables[0], [&](const TableWriter& writes) { return writes.erase({id}); }));
       }
     }
     EXPECT_EQ(rows_seen(tables[0], first.in.get()), before[0] + 200);
@@ -477,7 +478,7 @@ TEST_F(BulkTest, HoldsNoLogOfTheTimeBeforeItsCommit) {
   for (int i = 0; i < 10; ++i) {
     const auto other = begin();
     const std::string name = name_of(i);
-    ASSERT_TRUE(TableWrites(*other, *others).insert({i, name, i}));
+    ASSERT_TRUE(RowStatements(*other, *others).insert({i, name, i}));
     other->commit();
   }
   const Gsn before = database_->transactions().now();

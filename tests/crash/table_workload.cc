@@ -9,15 +9,15 @@
 
 #include "palimpsest/error.h"
 
+#include "engine/table/new_row.h"
 #include "engine/table/table_reader.h"
-#include "engine/table/write_step.h"
 
 namespace palimpsest::crash {
 namespace {
 
 using engine::NewRow;
 using engine::TableReader;
-using engine::TableWrites;
+using engine::TableWriter;
 using txn::Durability;
 using txn::Isolation;
 
@@ -172,7 +172,7 @@ void TableWorkload::begin_bulk() {
       std::make_unique<engine::Bulk>(database_->transactions(), database_->tables(), *open.by);
   open.rows = table_now();
   // There is no such row; but from now on no other transaction writes to the table.
-  const auto erase = [](const TableWrites& writes) { return writes.erase({-1}); };
+  const auto erase = [](const TableWriter& writes) { return writes.erase({-1}); };
   if (open.bulk->write(*table_, erase).kind() != OutcomeKind::absent) {
     mismatch("a bulk does not get a table without other writers");
   }
@@ -202,7 +202,7 @@ void TableWorkload::erase_some() {
        --count) {
     const int id = id_of(row->first);
     make_room_();
-    open_->bulk->write(*table_, [&](const TableWrites& writes) { return writes.erase({id}); })
+    open_->bulk->write(*table_, [&](const TableWriter& writes) { return writes.erase({id}); })
         .require();
     row = open_->rows.erase(row);
   }
@@ -256,7 +256,7 @@ void TableWorkload::write_rows(bool is_watched) {
   database_->bulk_epochs().retire(database_->transactions().horizon());
   const bool synchronous = !random_.one_in(3);
   const auto by = database_->begin(durability_of(synchronous), Isolation::read_committed);
-  const auto write = [&](Write call) { return call(TableWrites(*by, *table_)); };
+  const auto write = [&](Write call) { return TableWriter::statement(*by, *table_, call); };
   Content rows = table_now();
   for (std::uint64_t count = 1 + random_.below(8); count > 0; --count) {
     if (!change_one(rows, write)) {
@@ -301,14 +301,14 @@ bool TableWorkload::change_one(Content& rows, FunctionRef<Outcome(Write)> write)
   const Values row(columns);
   if (dice == 0) {
     expected = is_there ? OutcomeKind::exists : OutcomeKind::done;
-    outcome = write([&](const TableWrites& writes) { return writes.insert(row); });
+    outcome = write([&](const TableWriter& writes) { return writes.insert(row); });
   } else if (dice == 1) {
     expected = OutcomeKind::done;
-    outcome = write([&](const TableWrites& writes) { return writes.upsert(row); });
+    outcome = write([&](const TableWriter& writes) { return writes.upsert(row); });
   } else if (dice == 2) {
-    outcome = write([&](const TableWrites& writes) { return writes.erase({id}); });
+    outcome = write([&](const TableWriter& writes) { return writes.erase({id}); });
   } else {
-    outcome = write([&](const TableWrites& writes) {
+    outcome = write([&](const TableWriter& writes) {
       return writes.update({id},
                            {{"name", std::string_view(name)}, {"body", std::string_view(body)}});
     });

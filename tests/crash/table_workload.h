@@ -19,7 +19,7 @@
 
 #include "base/random.h"
 #include "engine/api/bulk_rows.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 #include "tests/crash/history.h"
 
 namespace palimpsest::crash {
@@ -55,7 +55,7 @@ class TableWorkload {
     bool synchronous = true;
     Content rows{};  ///< as it sees them
   };
-  using Write = FunctionRef<Outcome(const engine::TableWrites&)>;
+  using Write = FunctionRef<Outcome(const engine::TableWriter&)>;
 
   void try_step(bool is_watched, FunctionRef<void()> end_other_transactions);
   void make_table();

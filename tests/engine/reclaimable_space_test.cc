@@ -18,8 +18,9 @@
 #include "base/sync_point.h"
 #include "buffer/page_header.h"
 #include "engine/api/bulk_rows.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
 #include "tests/support/thread_group.h"
@@ -82,21 +83,21 @@ class ReclaimableSpaceTest : public ::testing::Test {
     make_log_space();
     const auto by = begin(isolation);
     const std::string text(bytes, 't');
-    const Outcome outcome = TableWrites(*by, *table(name)).upsert({id, text});
+    const Outcome outcome = RowStatements(*by, *table(name)).upsert({id, text});
     by->commit();
     return outcome;
   }
   void erase(int id, Isolation isolation = Isolation::snapshot, const std::string& name = "large") {
     make_log_space();
     const auto by = begin(isolation);
-    ASSERT_TRUE(TableWrites(*by, *table(name)).erase({id}));
+    ASSERT_TRUE(RowStatements(*by, *table(name)).erase({id}));
     by->commit();
   }
   /// All at once: none of them is purged while another one is erased.
   void erase_all(int rows) {
     const auto by = begin();
     for (int id = 0; id < rows; ++id) {
-      ASSERT_TRUE(TableWrites(*by, *table("large")).erase({id}));
+      ASSERT_TRUE(RowStatements(*by, *table("large")).erase({id}));
     }
     by->commit();
   }
@@ -267,10 +268,12 @@ TEST_F(ReclaimableSpaceTest, IsReusedOnceNoSnapshotSeesItByATransactionThatLooke
   std::thread([&] {
     const auto by = begin(Isolation::read_committed);
     for (int id = 0; id < 10; ++id) {  // purges, or would
-      ASSERT_TRUE(TableWrites(*by, *table("small")).erase({id}));
+      ASSERT_TRUE(RowStatements(*by, *table("small")).erase({id}));
     }
     const std::string text(kLargeBytes, 't');
-    const auto insert = [&] { return TableWrites(*by, *table("large")).insert({kTooMany, text}); };
+    const auto insert = [&] {
+      return RowStatements(*by, *table("large")).insert({kTooMany, text});
+    };
     EXPECT_EQ(error_of(insert), ErrorCode::no_space);
     reader->rollback();
     EXPECT_EQ(error_of(insert), std::nullopt);
@@ -323,7 +326,7 @@ TEST_F(ReclaimableSpaceTest, IsWhatBulksHaveErased) {
     const auto at_once = [&] {
       const auto by = begin();
       const std::string text(kLargeBytes, 't');
-      ASSERT_TRUE(TableWrites(*by, *table("large")).insert({0, text}));
+      ASSERT_TRUE(RowStatements(*by, *table("large")).insert({0, text}));
       by->commit();
     };
     ASSERT_EQ(error_of(at_once), std::nullopt) << is_opened;
@@ -338,7 +341,7 @@ TEST_F(ReclaimableSpaceTest, IsWhatBulksHaveReplaced) {
     const int rows = fill();
     change([&](Bulk& bulk) {
       for (int id = 0; id < rows; ++id) {
-        ASSERT_TRUE(bulk.write(*table("large"), [&](const TableWrites& writes) {
+        ASSERT_TRUE(bulk.write(*table("large"), [&](const TableWriter& writes) {
           return writes.update({id}, {{"text", std::string_view("short")}});
         }));
       }
@@ -427,13 +430,14 @@ TEST_F(ReclaimableSpaceTest, IsNotLookedForByATransactionThatIsToEnd) {
   });
   const auto error_of_look = [&](txn::Transaction& by) {
     const std::string text(kLargeBytes, 't');
-    return error_of([&] { return TableWrites(by, *table("large")).insert({kTooMany, text}); });
+    return error_of([&] { return RowStatements(by, *table("large")).insert({kTooMany, text}); });
   };
   const auto cancel_all = [&] {
     database_->transactions().cancel_older_than(database_->transactions().now());
   };
   const auto waits = begin(Isolation::read_committed);
-  ASSERT_TRUE(TableWrites(*waits, *table("small")).update({1}, {{"text", std::string_view("o")}}));
+  ASSERT_TRUE(
+      RowStatements(*waits, *table("small")).update({1}, {{"text", std::string_view("o")}}));
   std::thread first([&] {
     const auto by = begin(Isolation::read_committed);
     looks_first = std::this_thread::get_id();
@@ -475,7 +479,7 @@ TEST_F(ReclaimableSpaceTest, IsTakenAsItIsNeeded) {
   {
     const auto by = begin();
     for (int row = 0; row < kRows; ++row) {
-      ASSERT_TRUE(TableWrites(*by, *table("large")).erase({id_of(row)}));
+      ASSERT_TRUE(RowStatements(*by, *table("large")).erase({id_of(row)}));
     }
     by->commit();
   }
@@ -510,7 +514,7 @@ TEST_F(ReclaimableSpaceTest, IsLookedForAgainWhenRecordsAreRemoved) {
     {
       const auto by = begin();
       for (int id = 1000 * turn; id < 1000 * (turn + 1); ++id) {
-        ASSERT_TRUE(TableWrites(*by, *table("small")).erase({id}));
+        ASSERT_TRUE(RowStatements(*by, *table("small")).erase({id}));
       }
       by->commit();
     }
@@ -559,7 +563,7 @@ TEST_F(ReclaimableSpaceTest, IsSharedByThreads) {
       try {
         make_log_space();
         const auto by = begin();
-        const TableWrites writes(*by, *table("large"));
+        const RowStatements writes(*by, *table("large"));
         const std::string text(kLargeBytes, 't');
         const Outcome outcome =
             random.below(2) == 0 ? writes.erase({id}) : writes.insert({id, text});

@@ -29,7 +29,8 @@
 #include "engine/catalog/stored_definitions.h"
 #include "engine/engine.h"
 #include "engine/format/schema_format.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
+#include "tests/engine/table/row_statements.h"
 
 namespace palimpsest {
 namespace {
@@ -74,8 +75,8 @@ void fill(engine::Engine& database) {
       const std::string name = fmt::format("name {}", id);
       const std::string note(id % 500 == 0 ? 30'000 : 10, 'n');
       const Value city = id % 3 == 0 ? Value() : Value("Rome");
-      engine::TableWrites(*by, *people).insert({id, name, city}).require();
-      engine::TableWrites(*by, *notes).insert({name, note}).require();
+      engine::test::RowStatements(*by, *people).insert({id, name, city}).require();
+      engine::test::RowStatements(*by, *notes).insert({name, note}).require();
     }
     by->commit();
     while (database.checkpointer().step()) {

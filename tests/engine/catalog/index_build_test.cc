@@ -15,6 +15,7 @@
 #include "base/sync_point.h"
 #include "engine/api/bulk_rows.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/test_seconds.h"
@@ -163,7 +164,7 @@ TEST_F(IndexBuildTest, TwoRowsWithOneKeyAreFoundWhereverTheyAre) {
     const std::string name = name_of(first, kRows);
     const std::string before = name_of(second, kRows);
     const auto rename = [&](const std::string& to) {
-      return TableWrites(*by, *table).update({second}, {{"name", std::string_view(to)}});
+      return RowStatements(*by, *table).update({second}, {{"name", std::string_view(to)}});
     };
     ASSERT_TRUE(rename(name));
     by->commit();

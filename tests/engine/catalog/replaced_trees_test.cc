@@ -18,6 +18,7 @@
 #include "engine/table/row_cursor.h"
 #include "engine/table/table_reader.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/crash_images.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
@@ -83,7 +84,7 @@ class ReplacedTreesTest : public ::testing::Test {
   void erase_all() {
     make_log_space();
     const auto by = begin(Isolation::read_committed);
-    ASSERT_TRUE(TableWrites(*by, *table()).erase_range(Range::all()).outcome);
+    ASSERT_TRUE(RowStatements(*by, *table()).erase_range(Range::all()).outcome);
     by->commit();
   }
   void load(int rows) {
@@ -248,7 +249,7 @@ TEST_F(ReplacedTreesTest, DoNotStayForASnapshotThatIsCancelled) {
     ASSERT_LT(turn, kMany);
     make_log_space();
     const auto by = begin();
-    ASSERT_TRUE(TableWrites(*by, *table()).update({turn}, {{"name", std::string_view(name)}}));
+    ASSERT_TRUE(RowStatements(*by, *table()).update({turn}, {{"name", std::string_view(name)}}));
     by->commit();
   }
   EXPECT_FALSE(tables().give_back_replaced());
@@ -538,7 +539,7 @@ class SmallDisk : public ReplacedTreesTest {
   }
   void erase_wide() {
     const auto by = begin(Isolation::read_committed);
-    TableWrites(*by, *table()).erase_range(Range::all()).outcome.require();
+    RowStatements(*by, *table()).erase_range(Range::all()).outcome.require();
     by->commit();
   }
 

@@ -77,7 +77,7 @@ class ManyRowsThreadsTest : public ::testing::Test {
   void come_and_go(Random& random, int own) {
     const int id = static_cast<int>(random.below(kAccounts)) * kApart + own;
     table_.transact(txn::SnapshotUse::reads_and_writes, [&](const txn::TransactionPtr& in) {
-      const TableWrites writes = table_.in(in);
+      const RowStatements writes = table_.in(in);
       return random.one_in(2) ? writes.upsert({id, "other", "Rome", 0, note_}).is_done()
                               : writes.erase({id}).is_done();
     });

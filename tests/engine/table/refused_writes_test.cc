@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/sync_point.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 #include "tests/engine/table/table_fixture.h"
 
 namespace palimpsest::engine::test {
@@ -46,7 +46,7 @@ class RefusedWrites : public ::testing::TestWithParam<txn::Isolation> {
   /// A transaction that has changed row 4, and was refused the changes of row 1 and of a new row 9.
   [[nodiscard]] txn::TransactionPtr refused() {
     txn::TransactionPtr writer = begin();
-    const TableWrites writes = table_.in(writer);
+    const RowStatements writes = table_.in(writer);
     EXPECT_TRUE(writes.update({4}, {{"age", 99}}));
     EXPECT_EQ(writes.update({1}, {{"city", "Oslo"}, {"name", "Bob"}}).kind(), OutcomeKind::exists);
     EXPECT_EQ(writes.insert({9, "Bob", "Oslo", 1, kNoNote}).kind(), OutcomeKind::exists);
@@ -55,7 +55,7 @@ class RefusedWrites : public ::testing::TestWithParam<txn::Isolation> {
   }
   void change_what_was_refused() {
     const auto other = begin();
-    const TableWrites writes = table_.in(other);
+    const RowStatements writes = table_.in(other);
     EXPECT_TRUE(writes.update({1}, {{"age", 70}, {"note", "longer than it was"}}));
     EXPECT_TRUE(writes.insert({9, "Zoe", "Oslo", 1, kNoNote}));
     EXPECT_TRUE(writes.erase({4}).is_conflict()) << "changed by a call that was done";
@@ -85,7 +85,7 @@ TEST_P(RefusedWrites, EachKindOfCallReleasesItsRows) {
   const auto key_of = [&](std::size_t number) { return Key(std::span(ids).subspan(number, 1)); };
   const std::vector<Key> keys{key_of(0), key_of(1), key_of(2)};
   const auto throws = [](auto&&...) { throw std::bad_alloc(); };
-  const std::vector<std::pair<const char*, std::function<bool(const TableWrites&)>>> calls{
+  const std::vector<std::pair<const char*, std::function<bool(const RowStatements&)>>> calls{
       {"update", [](auto in) { return !in.update({1}, {{"city", "x"}, {"name", "Bob"}}); }},
       {"upsert", [](auto in) { return !in.upsert({1, "Bob", "x", 1, kNoNote}); }},
       {"insert", [](auto in) { return !in.insert({9, "Bob", "x", 1, kNoNote}); }},

@@ -167,7 +167,7 @@ class RandomTable {
     EXPECT_EQ(outcome.kind(), *kind) << outcome.text();
   }
 
-  void statement(const TableWrites& writes) {
+  void statement(const RowStatements& writes) {
     RowValues key_memory;
     const RandomRow row = any_row(key_memory);
     const auto stored = model_.stored(row.values);
@@ -204,7 +204,7 @@ class RandomTable {
     }
   }
 
-  void rewrite(const TableWrites& writes, const RandomRow& row,
+  void rewrite(const RowStatements& writes, const RandomRow& row,
                const std::optional<StoredRow>& stored, bool exists) {
     if (!stored) {
       return;
@@ -231,7 +231,7 @@ class RandomTable {
   }
 
   /// In place, to the bytes of another row, if they are as many.
-  void edit(const TableWrites& writes, const std::optional<StoredRow>& wanted) {
+  void edit(const RowStatements& writes, const std::optional<StoredRow>& wanted) {
     if (!wanted) {
       return;
     }
@@ -258,7 +258,7 @@ class RandomTable {
   }
 
   /// Updates some columns to those of a row that can be stored.
-  void update(const TableWrites& writes, const RandomRow& row,
+  void update(const RowStatements& writes, const RandomRow& row,
               const std::optional<StoredRow>& stored, bool exists) {
     if (!stored) {
       return;

@@ -22,7 +22,7 @@ constexpr int kTransactions = 1000;
 constexpr std::size_t kWriters = 4;
 
 /// One statement on any row; returns whether its transaction may go on.
-bool change_any(const TableWrites& writes, Random& random) {
+bool change_any(const RowStatements& writes, Random& random) {
   const auto id = static_cast<int>(random.below(kRows));
   const std::string name = fmt::format("n{}", random.below(kNames));
   const std::string city = fmt::format("c{}", random.below(5));

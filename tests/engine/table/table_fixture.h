@@ -18,8 +18,9 @@
 #include "engine/table/table_audit.h"
 #include "engine/table/table_reader.h"
 #include "engine/table/table_state.h"
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/engine/table/row_statements.h"
 #include "tests/support/error_of.h"
 
 namespace palimpsest::engine::test {
@@ -91,7 +92,7 @@ class OneTable {
     }
     transaction->rollback();
   }
-  [[nodiscard]] TableWrites in(const txn::TransactionPtr& transaction) {
+  [[nodiscard]] RowStatements in(const txn::TransactionPtr& transaction) {
     return {*transaction, *state_};
   }
   [[nodiscard]] TableReader reads(txn::Transaction* in = nullptr) { return {in, *state_}; }

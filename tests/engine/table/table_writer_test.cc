@@ -1,5 +1,5 @@
 // Writes one by one: their effects and outcomes, and that a refused one leaves no trace.
-#include "engine/table/table_writes.h"
+#include "engine/table/table_writer.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,9 +24,9 @@ palimpsest::detail::FixedPlace place_of(const TableFormat& format, const char* n
   return format.fixed_place(format.rows().find_column(name).value());
 }
 
-class TableWritesTest : public ::testing::Test {
+class TableWriterTest : public ::testing::Test {
  protected:
-  TableWritesTest() {
+  TableWriterTest() {
     const auto transaction = table_.begin();
     for (const auto& [id, name] : {std::pair(1, "Ada"), {2, "Bob"}, {3, "Cleo"}}) {
       EXPECT_TRUE(table_.in(transaction).insert({id, name, "Rome", 30 + id, kNoNote}));
@@ -47,9 +47,9 @@ class TableWritesTest : public ::testing::Test {
   Content before_;
 };
 
-TEST_F(TableWritesTest, OutcomesNameTableIndexAndKey) {
+TEST_F(TableWriterTest, OutcomesNameTableIndexAndKey) {
   const auto transaction = table_.begin();
-  const TableWrites writes = table_.in(transaction);
+  const RowStatements writes = table_.in(transaction);
   const Outcome exists = writes.insert({1, "Dan", "Rome", 1, kNoNote});
   EXPECT_EQ(exists.kind(), OutcomeKind::exists);
   EXPECT_EQ(exists.place().table, "people");
@@ -71,9 +71,9 @@ TEST_F(TableWritesTest, OutcomesNameTableIndexAndKey) {
   EXPECT_TRUE(is_as_before());
 }
 
-TEST_F(TableWritesTest, ARefusedStatementIsUndoneAndWhatCameBeforeStays) {
+TEST_F(TableWriterTest, ARefusedStatementIsUndoneAndWhatCameBeforeStays) {
   const auto transaction = table_.begin();
-  const TableWrites writes = table_.in(transaction);
+  const RowStatements writes = table_.in(transaction);
   ASSERT_TRUE(writes.update({2}, {{"city", "Oslo"}}));
   const Content between = table_.rows();
   // The entry of by_city is moved before by_name refuses.
@@ -93,7 +93,7 @@ EncodedRow encoded(const Row& row) {
 }
 
 // All rows of one call, or none: with indexes, and without.
-TEST_F(TableWritesTest, ManyRowsAreInsertedOrNone) {
+TEST_F(TableWriterTest, ManyRowsAreInsertedOrNone) {
   for (const bool with_indexes : {true, false}) {
     OneTable table{people(), with_indexes ? indexes_of_people() : decltype(indexes_of_people()){}};
     std::vector<Row> rows;
@@ -136,7 +136,7 @@ TEST_F(TableWritesTest, ManyRowsAreInsertedOrNone) {
   }
 }
 
-TEST_F(TableWritesTest, IndexesFollow) {
+TEST_F(TableWriterTest, IndexesFollow) {
   table_.committed([](auto writes) { return writes.update({1}, {{"city", Value()}, {"age", 5}}); });
   table_.committed([](auto writes) { return writes.upsert({2, "Eve", "Bonn", 7, "new"}); });
   table_.committed([](auto writes) { return writes.erase({3}); });
@@ -152,13 +152,13 @@ TEST_F(TableWritesTest, IndexesFollow) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
-TEST_F(TableWritesTest, OpenTransactionsAreInConflict) {
+TEST_F(TableWriterTest, OpenTransactionsAreInConflict) {
   const auto first = table_.begin();
   const auto second = table_.begin();
   ASSERT_TRUE(table_.in(first).update({1}, {{"age", 50}}));
   ASSERT_TRUE(table_.in(first).erase({2}));
   ASSERT_TRUE(table_.in(first).insert({7, "Gil", "Rome", 1, kNoNote}));
-  const TableWrites writes = table_.in(second);
+  const RowStatements writes = table_.in(second);
   const auto conflicts = [](const Outcome& outcome, const char* index, const char* key) {
     return outcome.is_conflict() && outcome.place().index == index && outcome.place().key == key;
   };
@@ -178,9 +178,9 @@ TEST_F(TableWritesTest, OpenTransactionsAreInConflict) {
   EXPECT_EQ(table_.rows().size(), 4U);
 }
 
-TEST_F(TableWritesTest, ARangeIsErasedWholeOrNotAtAll) {
+TEST_F(TableWriterTest, ARangeIsErasedWholeOrNotAtAll) {
   const auto transaction = table_.begin();
-  const TableWrites writes = table_.in(transaction);
+  const RowStatements writes = table_.in(transaction);
   {
     const auto other = table_.begin();
     ASSERT_TRUE(table_.in(other).update({3}, {{"age", 50}}));
@@ -199,7 +199,7 @@ TEST_F(TableWritesTest, ARangeIsErasedWholeOrNotAtAll) {
   EXPECT_TRUE(is_as_before());
 }
 
-TEST_F(TableWritesTest, ARangeHasTheRowsThatTheTransactionSees) {
+TEST_F(TableWriterTest, ARangeHasTheRowsThatTheTransactionSees) {
   const auto before =
       table_.database().begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
   table_.committed([](auto writes) { return writes.insert({50, "Zoe", "Rome", 1, kNoNote}); });
@@ -212,7 +212,7 @@ TEST_F(TableWritesTest, ARangeHasTheRowsThatTheTransactionSees) {
 }
 
 // More than one batch of rows.
-TEST_F(TableWritesTest, ARangeOfManyRowsIsErased) {
+TEST_F(TableWriterTest, ARangeOfManyRowsIsErased) {
   for (int first = 10; first < 1'030; first += 60) {
     table_.committed([&](auto writes) {
       for (int id = first; id < first + 60; ++id) {
@@ -229,9 +229,9 @@ TEST_F(TableWritesTest, ARangeOfManyRowsIsErased) {
   EXPECT_TRUE(is_as_before());
 }
 
-TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
+TEST_F(TableWriterTest, RowsThatDoNotFitAreRefused) {
   const auto transaction = table_.begin();
-  const TableWrites writes = table_.in(transaction);
+  const RowStatements writes = table_.in(transaction);
   const auto refuses = [](const auto& write, const char* why) {
     return error_of(write, std::string_view(why)) == ErrorCode::invalid_argument;
   };
@@ -253,7 +253,7 @@ TEST_F(TableWritesTest, RowsThatDoNotFitAreRefused) {
   EXPECT_TRUE(is_as_before());
 }
 
-TEST_F(TableWritesTest, EncodedRowsAreWhatWasRead) {
+TEST_F(TableWriterTest, EncodedRowsAreWhatWasRead) {
   const auto [key, bytes] = *before_.begin();
   table_.committed([](auto writes) { return writes.erase({1}); });
   table_.committed([&](auto writes) { return writes.insert(EncodedRow::of(key, bytes)); });
@@ -261,7 +261,7 @@ TEST_F(TableWritesTest, EncodedRowsAreWhatWasRead) {
   EXPECT_TRUE(is_as_before());
 }
 
-TEST_F(TableWritesTest, EditsInPlace) {
+TEST_F(TableWriterTest, EditsInPlace) {
   table_.define({indexes_of_people()[1]});
   const Column<std::int32_t> age(place_of(table_.format(), "age"));
   table_.committed([&](auto writes) {
@@ -270,7 +270,7 @@ TEST_F(TableWritesTest, EditsInPlace) {
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 32, \"\")");
 }
 
-TEST_F(TableWritesTest, ManyRowsAreEditedOrNone) {
+TEST_F(TableWriterTest, ManyRowsAreEditedOrNone) {
   table_.define({indexes_of_people()[1]});
   const Column<std::int32_t> age(place_of(table_.format(), "age"));
   const auto older = [&](std::size_t number, RowEditor& row) {
@@ -283,7 +283,7 @@ TEST_F(TableWritesTest, ManyRowsAreEditedOrNone) {
   EXPECT_EQ(text(1), "(1, \"Ada\", \"Rome\", 33, \"\")");
   const std::string both = text(1) + text(2);
   const auto transaction = table_.begin();
-  const TableWrites writes = table_.in(transaction);
+  const RowStatements writes = table_.in(transaction);
   const std::vector<Key> one_absent{key_of(1), key_of(0), key_of(2), key_of(1)};
   EXPECT_EQ(writes.modify_many(one_absent, older).kind(), OutcomeKind::absent);
   const auto refused = [&](std::size_t number, RowEditor& row) {
@@ -295,12 +295,12 @@ TEST_F(TableWritesTest, ManyRowsAreEditedOrNone) {
   EXPECT_EQ(text(1) + text(2), both);
 }
 
-TEST_F(TableWritesTest, EditsOfIndexedColumnsAreRefused) {
+TEST_F(TableWriterTest, EditsOfIndexedColumnsAreRefused) {
   const Column<std::int32_t> age(place_of(table_.format(), "age"));
   auto stale = place_of(table_.format(), "age");
   stale.may_change = true;  // as it was before the index
   const auto transaction = table_.begin();
-  const TableWrites writes = table_.in(transaction);
+  const RowStatements writes = table_.in(transaction);
   const auto refuses = [&](EditRow edit) {
     return error_of([&] { return writes.modify({1}, edit); }, "table \"people\"") ==
            ErrorCode::invalid_argument;
@@ -317,7 +317,7 @@ TEST_F(TableWritesTest, EditsOfIndexedColumnsAreRefused) {
   EXPECT_TRUE(is_as_before());
 }
 
-TEST_F(TableWritesTest, RewritesOfAnyLength) {
+TEST_F(TableWriterTest, RewritesOfAnyLength) {
   const std::string second = before_.rbegin()->second;  // of Cleo
   std::string longer(before_.begin()->second);
   longer += "a note";
@@ -345,7 +345,7 @@ TEST_F(TableWritesTest, RewritesOfAnyLength) {
   EXPECT_TRUE(agree());
 }
 
-TEST_F(TableWritesTest, LargeRows) {
+TEST_F(TableWriterTest, LargeRows) {
   const std::string large(20'000, 'l');
   const std::string larger(30'000, 'm');
   table_.committed([&](auto writes) { return writes.insert({9, "Ida", "Rome", 1, large}); });
@@ -386,12 +386,12 @@ TEST_F(TableWritesTest, LargeRows) {
   EXPECT_TRUE(sound(table_.database()));
 }
 
-TEST_F(TableWritesTest, WhatARefusedStatementGaveUpIsNotFreed) {
+TEST_F(TableWriterTest, WhatARefusedStatementGaveUpIsNotFreed) {
   const std::string large(20'000, 'l');
   table_.committed([&](auto writes) { return writes.update({1}, {{"note", large}}); });
   {
     const auto transaction = table_.begin();
-    const TableWrites writes = table_.in(transaction);
+    const RowStatements writes = table_.in(transaction);
     ASSERT_TRUE(writes.update({3}, {{"age", 99}}));
     // A row is stored after its entries; here something is refused after it was.
     const auto refused = transaction->statement([&](const btree::WriteContext& by) {
@@ -421,7 +421,7 @@ TEST_F(TableWritesTest, WhatARefusedStatementGaveUpIsNotFreed) {
   table_.reads().read({1}, [&](const RowView& row) { EXPECT_EQ(row["note"].as_bytes(), large); });
 }
 
-TEST_F(TableWritesTest, ADefinerBlocksOtherWriters) {
+TEST_F(TableWriterTest, ADefinerBlocksOtherWriters) {
   const auto definer = table_.begin();
   const auto other = table_.begin();
   table_.state().begin_change(*definer);
@@ -438,7 +438,7 @@ TEST_F(TableWritesTest, ADefinerBlocksOtherWriters) {
   EXPECT_TRUE(table_.in(other).erase({1}));
 }
 
-TEST_F(TableWritesTest, WrongEntriesAreCorruption) {
+TEST_F(TableWriterTest, WrongEntriesAreCorruption) {
   btree::BTree& by_city = *table_.current().indexes[0];
   KeyMemory memory;
   RowValues values;
@@ -491,7 +491,7 @@ TEST(KeyValueWrites, AnyBytes) {
 
 // A queue whose front moved on under an old reader: leaves full of ghosts, which no transaction
 // visits again on its own.
-TEST(GhostsOfTableWrites, ThatAnOldReaderNeededArePurgedLater) {
+TEST(GhostsOfTableWriter, ThatAnOldReaderNeededArePurgedLater) {
   constexpr int kJobs = 2000;
   EngineOptions options = small_options();
   options.version_bytes_max = std::uint64_t{4} << 20U;

@@ -1,33 +1,89 @@
-#include "engine/table/write_step.h"
+#include "engine/table/table_writer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <utility>
 
 #include "palimpsest/error.h"
 
 #include "btree/cursor.h"
+#include "btree/ghost_leaf_clearing.h"
 #include "bulk/range_deletion.h"
 #include "engine/format/column_value.h"
 #include "engine/format/value_text.h"
+#include "engine/table/key_list.h"
+#include "engine/table/new_row.h"
 #include "engine/table/refused.h"
 #include "engine/table/row_messages.h"
 
 namespace palimpsest::engine {
 namespace {
 
-[[noreturn]] void refuse_row(const TableFormat& format, const std::string& why) {
+/// Purges a leaf of this tree that the slot's transactions have filled with unneeded ghosts, if a
+/// hint names one (versioning/ghost_hints.h).
+void purge_hinted_ghost(const btree::WriteContext& by, btree::BTree& tree) noexcept {
+  const std::optional<std::string> key = by.versions()->buffer.take_ghost_hint(tree.id());
+  if (!key) [[likely]] {
+    return;
+  }
+  try {
+    tree.purge_ghosts(by, *key, [](const btree::LeafView&, btree::SlotIndex) { return true; });
+  } catch (const std::exception&) {
+    return;  // not the caller's concern; if it matters, the call's own work meets the error
+  }
+}
+
+/// Also purges leaves without records that scans have met.
+void clear_tree(const btree::WriteContext& by, btree::BTree& tree) noexcept {
+  if (by.versions() != nullptr) {
+    purge_hinted_ghost(by, tree);
+  }
+  btree::clear_ghost_leaves(tree, by);
+}
+
+void clear_trees(const btree::WriteContext& by, const TableDefinition& definition) noexcept {
+  clear_tree(by, *definition.rows);
+  for (btree::BTree* const index : definition.indexes) {
+    clear_tree(by, *index);
+  }
+}
+
+[[noreturn]] void refuse_column(const TableFormat& format, std::string_view column,
+                                std::string_view why) {
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("table \"{}\": {}", format.schema().name, why));
+              fmt::format("table \"{}\", column \"{}\": {}", format.schema().name, column, why));
+}
+
+/// Changes that fit their columns, which are distinct and in the row.
+std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& changes) {
+  std::vector<ColumnChange> resolved;
+  resolved.reserve(changes.span().size());
+  for (const Change& change : changes.span()) {
+    const auto column = format.rows().find_column(change.column);
+    if (!column) {
+      refuse_column(format, change.column, "there is no such column");
+    }
+    if (format.key_position(*column)) {
+      refuse_column(format, change.column, "a column of the key cannot be changed");
+    }
+    if (std::ranges::find(resolved, *column, &ColumnChange::column) != resolved.end()) {
+      refuse_column(format, change.column, "it is changed twice in one call");
+    }
+    require_fit(format.schema().name, format.schema().columns[*column], change.value);
+    resolved.push_back({.column = *column, .value = change.value});
+  }
+  return resolved;
 }
 
 [[noreturn]] void refuse_large_row(const TableFormat& format, ByteView key) {
-  refuse_row(
-      format,
-      fmt::format("the row of key {} is larger than about a quarter of a page and is not stored in "
-                  "one: it cannot be edited in place; update or rewrite it instead",
-                  text_of_key(format.keys(), key)));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("table \"{}\": the row of key {} is larger than about a quarter of a page "
+                  "and is not stored in one: it cannot be edited in place; update or rewrite it instead",
+                  format.schema().name, text_of_key(format.keys(), key)));
 }
 
 /// All values of a row that was read, which must be valid.
@@ -41,84 +97,56 @@ std::span<const Value> values_of(const TableFormat& format, ByteView key, ByteVi
 
 }  // namespace
 
-// Rows to be written
+// The statement
 
-btree::NewRecord record_of(const TableDefinition& definition, std::span<const Value> values,
-                           KeyMemory& key_memory, std::string& row_memory) {
-  const TableFormat& format = *definition.format;
-  const TableSchema& schema = format.schema();
-  if (values.size() != schema.columns.size()) [[unlikely]] {
-    refuse_row(format, fmt::format("a row of {} values: the table has {} columns", values.size(),
-                                   schema.columns.size()));
+// Its caller has published that the transaction changes something before it looks for a definer:
+// invariant (1) of table_state.h.
+const TableDefinition* TableWriter::begin(txn::Transaction& in, const TableState& table,
+                                          const txn::Transaction& definer,
+                                          const btree::WriteContext& by) {
+  if (table.is_changed_by_another(definer)) [[unlikely]] {
+    note_definer(in, table, definer);
+    return nullptr;
   }
-  const ByteView key = KeySpace(format, *definition.rows).whole_of_row(values, key_memory);
-  if (format.is_key_value()) {
-    const std::size_t column = 1 - format.keys().columns()[0];
-    require_fit(schema.name, schema.columns[column], values[column]);
-    return {key, values[column].as_bytes()};
+  const TableDefinition* const definition = table.visible_to(&definer);
+  if (definition == nullptr) [[unlikely]] {
+    refuse_missing_table(table);
   }
-  format.rows().encode(values, row_memory);
-  return {key, row_memory};
+  if (by.versions() != nullptr &&
+      !table.is_newest_for(*definition, &definer, &by.versions()->read_view)) [[unlikely]] {
+    in.note_no_conflicting_writer();
+    return nullptr;  // rows in bulk, committed since: the first updater wins
+  }
+  clear_trees(by, *definition);
+  return definition;
 }
 
-NewRow::NewRow(const TableDefinition& definition, const Values& row) : values_(row.span()) {
-  const auto& [key, bytes] = record_of(definition, values_, key_memory_, encoded_);
-  key_ = key;
-  bytes_ = bytes;
-}
-
-NewRow::NewRow(const TableDefinition& definition, const EncodedRow& row) {
-  const auto& [key, bytes] = record_of(definition, row);
-  key_ = key;
-  bytes_ = bytes;
-}
-
-btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& row) {
-  const TableFormat& format = *definition.format;
-  if (row.layout != 0 && row.layout != format.layout) [[unlikely]] {
-    refuse_row(format, "the row was encoded for another table, or for this one with other columns");
-  }
-  const KeySpace keys(format, *definition.rows);
-  if (format.is_key_value()) {
-    keys.require_whole(row.key);
-    if (row.bytes.size() > kRowBytesMax) [[unlikely]] {
-      refuse_row(format,
-                 fmt::format("a row of {} bytes beside its key is too long: the longest has {}",
-                             row.bytes.size(), kRowBytesMax));
-    }
-    return {row.key, row.bytes};
-  }
-  if (format.keys().is_surely_valid(row.key)) [[likely]] {
-    keys.require_length(row.key.size());
-  } else {
-    keys.require_whole(row.key);
-    DecodedKey decoded;
-    if (const auto fault = format.keys().decode(row.key, decoded)) {
-      refuse_row(format, *fault);
+// A definer that has ended by now may be another transaction already.
+void TableWriter::note_definer(txn::Transaction& in, const TableState& table,
+                               const txn::Transaction& of) {
+  in.note_no_conflicting_writer();
+  const txn::Transaction* const definer = table.definer();
+  if (definer != nullptr && definer != &of) {
+    in.note_definer(*definer);
+    if (table.definer() != definer) {
+      in.note_no_conflicting_writer();
     }
   }
-  if (const auto fault = format.rows().validate(row.bytes)) {
-    refuse_row(format, *fault);
-  }
-  return {row.key, row.bytes};
 }
 
-std::span<const Value> NewRow::values(const TableFormat& format) {
-  if (values_.empty()) {
-    values_ = decoded_.of(format, key_, bytes_);
-  }
-  return values_;
+Outcome TableWriter::conflict_over(const TableState& table) {
+  return Outcome(OutcomeKind::conflict, {.table = table.name(), .index = {}, .key = {}});
 }
 
 // Steps
 
 /// The outcome for a row that is not claimed.
-Outcome WriteStep::found(OutcomeKind kind, ByteView key) const {
+Outcome TableWriter::found(OutcomeKind kind, ByteView key) const {
   by_->note_read(rows().id(), key);
   return refused(kind, format(), key);
 }
 
-Outcome WriteStep::outcome_of(const btree::WriteOutcome& written, ByteView key) const {
+Outcome TableWriter::outcome_of(const btree::WriteOutcome& written, ByteView key) const {
   if (written.conflict) [[unlikely]] {
     return refused(OutcomeKind::conflict, format(), key);
   }
@@ -127,7 +155,7 @@ Outcome WriteStep::outcome_of(const btree::WriteOutcome& written, ByteView key) 
 
 /// Nothing if the row is not in its leaf: `change` was not called, and nothing has happened.
 template <class Change>
-std::optional<btree::WriteOutcome> WriteStep::modify_in_leaf(ByteView key, Change& change) const {
+std::optional<btree::WriteOutcome> TableWriter::modify_in_leaf(ByteView key, Change& change) const {
   try {
     return rows().edit(*by_, key, change, last_);
   } catch (const Error& error) {
@@ -139,7 +167,7 @@ std::optional<btree::WriteOutcome> WriteStep::modify_in_leaf(ByteView key, Chang
 }
 
 /// Afterwards no other transaction changes the row, nor the entries that name it.
-Outcome WriteStep::claim_and_read(ByteView key, std::string& row) const {
+Outcome TableWriter::claim_and_read(ByteView key, std::string& row) const {
   Outcome claimed = outcome_of(rows().claim(*by_, key, last_), key);
   if (!claimed) {
     return claimed;
@@ -151,11 +179,11 @@ Outcome WriteStep::claim_and_read(ByteView key, std::string& row) const {
   return claimed;
 }
 
-Outcome WriteStep::store(ByteView key, ByteView row) const {
+Outcome TableWriter::store(ByteView key, ByteView row) const {
   return outcome_of(rows().update(*by_, key, row, last_), key);
 }
 
-Outcome WriteStep::replace(ByteView key, ByteView before, ByteView after) const {
+Outcome TableWriter::replace(ByteView key, ByteView before, ByteView after) const {
   if (has_indexes()) {
     RowValues memory_before;
     RowValues memory_after;
@@ -168,14 +196,24 @@ Outcome WriteStep::replace(ByteView key, ByteView before, ByteView after) const 
   return store(key, after);
 }
 
-Outcome WriteStep::replace(ByteView key, ByteView before, NewRow& after) const {
+Outcome TableWriter::replace(ByteView key, ByteView before, NewRow& after) const {
   RowValues memory;
   Outcome outcome =
       entries(key).replace(values_of(format(), key, before, memory), after.values(format()));
   return outcome ? store(key, after.bytes()) : outcome;
 }
 
-Outcome WriteStep::insert(NewRow& row) const {
+Outcome TableWriter::insert(const Values& row) const {
+  NewRow made(*definition_, row);
+  return insert_made(made);
+}
+
+Outcome TableWriter::insert(const EncodedRow& row) const {
+  NewRow made(*definition_, row);
+  return insert_made(made);
+}
+
+Outcome TableWriter::insert_made(NewRow& row) const {
   const btree::WriteOutcome written = rows().insert(*by_, row.key(), row.bytes(), last_);
   if (written.conflict || written.existed) {
     return written.conflict ? refused(OutcomeKind::conflict, format(), row.key())
@@ -184,11 +222,10 @@ Outcome WriteStep::insert(NewRow& row) const {
   return has_indexes() ? entries(row.key()).insert(row.values(format())) : Outcome();
 }
 
-Outcome WriteStep::insert_many(std::span<const EncodedRow> rows) const {
+Outcome TableWriter::insert_many(std::span<const EncodedRow> rows) const {
   if (has_indexes()) {
     for (const EncodedRow& row : rows) {
-      NewRow made(definition(), row);
-      if (Outcome outcome = insert(made); !outcome) {
+      if (Outcome outcome = insert(row); !outcome) {
         return outcome;
       }
     }
@@ -199,7 +236,7 @@ Outcome WriteStep::insert_many(std::span<const EncodedRow> rows) const {
   while (!rows.empty()) {
     const std::size_t count = std::min(rows.size(), kAtOnce);
     std::ranges::transform(rows.first(count), records.begin(),
-                           [&](const EncodedRow& row) { return record_of(definition(), row); });
+                           [&](const EncodedRow& row) { return record_of(*definition_, row); });
     if (Outcome outcome = insert_records(std::span(records).first(count)); !outcome) {
       return outcome;
     }
@@ -208,7 +245,7 @@ Outcome WriteStep::insert_many(std::span<const EncodedRow> rows) const {
   return Outcome();
 }
 
-Outcome WriteStep::insert_records(std::span<const btree::NewRecord> records) const {
+Outcome TableWriter::insert_records(std::span<const btree::NewRecord> records) const {
   const btree::ManyWritten written = rows().insert_many(*by_, records, last_);
   if (written.done < records.size()) {
     const ByteView key = records[written.done].key;
@@ -218,13 +255,13 @@ Outcome WriteStep::insert_records(std::span<const btree::NewRecord> records) con
   return Outcome();
 }
 
-Outcome WriteStep::append(
+Outcome TableWriter::append(
     FunctionRef<void(btree::BTree& rows, const btree::WriteContext& by)> work) const {
   work(rows(), *by_);
   return Outcome();
 }
 
-Outcome WriteStep::insert_entries(std::span<const btree::NewRecord> rows) const {
+Outcome TableWriter::insert_entries(std::span<const btree::NewRecord> rows) const {
   RowValues memory;
   for (const btree::NewRecord& row : rows) {
     Outcome outcome = entries(row.key).insert(memory.of(format(), row.key, row.value));
@@ -235,7 +272,17 @@ Outcome WriteStep::insert_entries(std::span<const btree::NewRecord> rows) const 
   return Outcome();
 }
 
-Outcome WriteStep::upsert(NewRow& row) const {
+Outcome TableWriter::upsert(const Values& row) const {
+  NewRow made(*definition_, row);
+  return upsert_made(made);
+}
+
+Outcome TableWriter::upsert(const EncodedRow& row) const {
+  NewRow made(*definition_, row);
+  return upsert_made(made);
+}
+
+Outcome TableWriter::upsert_made(NewRow& row) const {
   if (!has_indexes()) {
     const btree::WriteOutcome written = rows().upsert(*by_, row.key(), row.bytes(), last_);
     return written.conflict ? refused(OutcomeKind::conflict, format(), row.key()) : Outcome();
@@ -249,7 +296,7 @@ Outcome WriteStep::upsert(NewRow& row) const {
     if (claimed.is_conflict()) {
       return claimed;
     }
-    Outcome inserted = insert(row);
+    Outcome inserted = insert_made(row);
     const bool has_come_between =
         inserted.kind() == OutcomeKind::exists && inserted.place().index.empty();
     if (!has_come_between) {
@@ -258,7 +305,10 @@ Outcome WriteStep::upsert(NewRow& row) const {
   }
 }
 
-Outcome WriteStep::update(ByteView key, std::span<const ColumnChange> changes) const {
+Outcome TableWriter::update(const Key& of, const Changes& wanted) const {
+  KeyMemory memory;
+  const std::vector<ColumnChange> changes = resolve(format(), wanted);
+  const ByteView key = key_space().whole(of, memory);
   if (format().is_key_value() && !has_indexes() && changes.size() == 1) {
     return store(key, changes[0].value.as_bytes());
   }
@@ -276,7 +326,7 @@ Outcome WriteStep::update(ByteView key, std::span<const ColumnChange> changes) c
   return update_claimed(key, changes);
 }
 
-Outcome WriteStep::update_claimed(ByteView key, std::span<const ColumnChange> changes) const {
+Outcome TableWriter::update_claimed(ByteView key, std::span<const ColumnChange> changes) const {
   std::string before;
   Outcome claimed = claim_and_read(key, before);
   if (!claimed) {
@@ -287,7 +337,9 @@ Outcome WriteStep::update_claimed(ByteView key, std::span<const ColumnChange> ch
   return replace(key, before, after);
 }
 
-Outcome WriteStep::modify(ByteView key, EditRow edit) const {
+Outcome TableWriter::modify(const Key& of, EditRow edit) const {
+  KeyMemory memory;
+  const ByteView key = key_space().whole(of, memory);
   EditInPlace change(format(), key, edit);
   const auto written = modify_in_leaf(key, change);
   if (!written) {
@@ -299,7 +351,9 @@ Outcome WriteStep::modify(ByteView key, EditRow edit) const {
 }
 
 // After a refused edit, no further one is made.
-Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) const {
+Outcome TableWriter::modify_many(std::span<const Key> of, EditRows edit) const {
+  const KeyList encoded(key_space(), of);
+  const std::span<const ByteView> keys = encoded.keys();
   std::size_t next = 0;  // the row to be edited
   bool is_editing = false;
   const auto edit_next = [&](RowEditor& row) { edit(next, row); };
@@ -328,7 +382,9 @@ Outcome WriteStep::modify_many(std::span<const ByteView> keys, EditRows edit) co
   return written.done == keys.size() ? Outcome() : outcome_of(written.refused, keys[written.done]);
 }
 
-Outcome WriteStep::rewrite(ByteView key, RewriteRow rewrite) const {
+Outcome TableWriter::rewrite(const Key& of, RewriteRow rewrite) const {
+  KeyMemory memory;
+  const ByteView key = key_space().whole(of, memory);
   RewriteInPlace change(format(), key, rewrite);
   const auto written = modify_in_leaf(key, change);
   if (!written) {
@@ -347,7 +403,7 @@ Outcome WriteStep::rewrite(ByteView key, RewriteRow rewrite) const {
   return outcome ? replace(key, before, change.kept()) : outcome;
 }
 
-Outcome WriteStep::rewrite_claimed(ByteView key, RewriteInPlace& rewrite) const {
+Outcome TableWriter::rewrite_claimed(ByteView key, RewriteInPlace& rewrite) const {
   std::string before;
   Outcome claimed = claim_and_read(key, before);
   if (!claimed) {
@@ -359,7 +415,12 @@ Outcome WriteStep::rewrite_claimed(ByteView key, RewriteInPlace& rewrite) const 
                                  : store(key, rewrite.kept());
 }
 
-Outcome WriteStep::erase(ByteView key) const {
+Outcome TableWriter::erase(const Key& key) const {
+  KeyMemory memory;
+  return erase_row(key_space().whole(key, memory));
+}
+
+Outcome TableWriter::erase_row(ByteView key) const {
   if (has_indexes()) {
     std::string before;
     Outcome outcome = claim_and_read(key, before);
@@ -374,9 +435,21 @@ Outcome WriteStep::erase(ByteView key) const {
   return outcome_of(rows().remove(*by_, key, last_), key);
 }
 
+ErasedRange TableWriter::erase_range(const Range& range) const {
+  const EncodedRange encoded(key_space(), range);
+  ErasedRange erased;
+  std::string next(encoded.keys().lower);
+  do {
+    const std::string from = std::exchange(next, {});
+    erased.outcome = erase_some({.lower = from, .upper = encoded.keys().upper}, erased.rows, next);
+  } while (erased.outcome && !next.empty());
+  erased.rows = erased.outcome ? erased.rows : 0;
+  return erased;
+}
+
 // With indexes, each row has to be read to find its entries.
-Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
-                              std::string& next) const {
+Outcome TableWriter::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
+                                std::string& next) const {
   if (by_->reads() != nullptr) [[unlikely]] {
     by_->reads()->add_range(this->rows().id(), range.lower, range.upper);
   }
@@ -384,21 +457,21 @@ Outcome WriteStep::erase_some(const btree::KeyRange& range, std::uint64_t& rows,
                                           : erase_one_by_one(range, rows, next);
 }
 
-Outcome WriteStep::erase_leaves(const btree::KeyRange& range, std::uint64_t& rows,
-                                std::string& next) const {
+Outcome TableWriter::erase_leaves(const btree::KeyRange& range, std::uint64_t& rows,
+                                  std::string& next) const {
   const auto stop = bulk::delete_in_some_leaves(this->rows(), *by_, range, rows);
   next = stop ? stop->key : std::string();
   if (!stop || !stop->needs_removal) {
     return Outcome();
   }
-  Outcome outcome = erase(next);
+  Outcome outcome = erase_row(next);
   rows += outcome ? 1U : 0U;
   return outcome;
 }
 
 // A row that is gone by then was erased by another transaction.
-Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t& rows,
-                                    std::string& next) const {
+Outcome TableWriter::erase_one_by_one(const btree::KeyRange& range, std::uint64_t& rows,
+                                      std::string& next) const {
   constexpr std::size_t kRowsAtATime = 1000;
   const versioning::ReadView* const read_view =
       by_->versions() != nullptr ? &by_->versions()->read_view : by_->newest();
@@ -407,7 +480,7 @@ Outcome WriteStep::erase_one_by_one(const btree::KeyRange& range, std::uint64_t&
   cursor.seek_first();
   std::uint64_t erased = 0;
   for (std::size_t count = 0; count < kRowsAtATime && cursor.valid(); ++count, cursor.next()) {
-    Outcome outcome = erase(cursor.key());
+    Outcome outcome = erase_row(cursor.key());
     if (!outcome && outcome.kind() != OutcomeKind::absent) {
       return outcome;
     }
