@@ -124,8 +124,8 @@ class LeafDeletion {
     by_.note_removal();
     std::byte* const page = leaf_.modify();
     if (by_.log() != nullptr) {
-      const Gsn gsn =
-          log_system_change(by_, btree::gsn_of(page), btree::LoggedBulkErase{.leaf = view_, .runs = runs_});
+      const Gsn gsn = log_system_change(by_, btree::gsn_of(page),
+                                        btree::LoggedBulkErase{.leaf = view_, .runs = runs_});
       by_.log()->cover(gsn);
       btree::set_gsn(leaf_, gsn);
     }

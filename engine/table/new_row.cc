@@ -57,8 +57,9 @@ btree::NewRecord record_of(const TableDefinition& definition, const EncodedRow& 
   if (format.is_key_value()) {
     keys.require_whole(row.key);
     if (row.bytes.size() > kRowBytesMax) [[unlikely]] {
-      refuse_row(format, fmt::format("a row of {} bytes beside its key is too long: the longest has {}",
-                                     row.bytes.size(), kRowBytesMax));
+      refuse_row(format,
+                 fmt::format("a row of {} bytes beside its key is too long: the longest has {}",
+                             row.bytes.size(), kRowBytesMax));
     }
     return {row.key, row.bytes};
   }

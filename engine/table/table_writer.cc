@@ -81,9 +81,10 @@ std::vector<ColumnChange> resolve(const TableFormat& format, const Changes& chan
 [[noreturn]] void refuse_large_row(const TableFormat& format, ByteView key) {
   throw Error(
       ErrorCode::invalid_argument,
-      fmt::format("table \"{}\": the row of key {} is larger than about a quarter of a page "
-                  "and is not stored in one: it cannot be edited in place; update or rewrite it instead",
-                  format.schema().name, text_of_key(format.keys(), key)));
+      fmt::format(
+          "table \"{}\": the row of key {} is larger than about a quarter of a page "
+          "and is not stored in one: it cannot be edited in place; update or rewrite it instead",
+          format.schema().name, text_of_key(format.keys(), key)));
 }
 
 /// All values of a row that was read, which must be valid.
