@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "btree/node/key_bytes.h"
+
 namespace palimpsest::bulk {
 
 bool SortBuffer::add(ByteView key, ByteView value) noexcept {
@@ -13,20 +15,27 @@ bool SortBuffer::add(ByteView key, ByteView value) noexcept {
   }
   const RecordLengths lengths{.key_bytes = static_cast<std::uint32_t>(key.size()),
                               .value_bytes = static_cast<std::uint32_t>(value.size())};
-  std::byte* const at = memory_.data() + used_;
-  std::memcpy(at, &lengths, sizeof lengths);
-  std::memcpy(at + sizeof lengths, key.data(), key.size());
+  std::byte* const place = memory_.data() + used_;
+  std::memcpy(place, &lengths, sizeof lengths);
+  std::memcpy(place + sizeof lengths, key.data(), key.size());
   if (!value.empty()) {
-    std::memcpy(at + sizeof lengths + key.size(), value.data(), value.size());
+    std::memcpy(place + sizeof lengths + key.size(), value.data(), value.size());
   }
+  prefix_bytes_ = records_ == 0
+                      ? key.size()
+                      : btree::common_prefix_length(at(0).key.substr(0, prefix_bytes_), key);
   ++records_;
-  *entries() = {.head = head_of(key), .offset = used_};
+  *entries() = {.head = 0, .offset = used_};
   used_ += bytes;
   return true;
 }
 
 void SortBuffer::sort() noexcept {
   Entry* const first = entries();
+  for (std::size_t number = records_; number > 0; --number) {  // in the order of the records
+    Entry& entry = first[number - 1];
+    entry.head = head_of(at(entry.offset).key.substr(prefix_bytes_));
+  }
   std::sort(first, first + records_, [this](const Entry& left, const Entry& right) {
     if (left.head != right.head) {
       return left.head < right.head;

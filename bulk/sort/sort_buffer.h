@@ -1,8 +1,9 @@
 // Records in memory, in the order in which they came, and then sorted.
 //
 // Records are stored consecutively from the front; from the back grows one Entry per record: the
-// head of its key and its offset. Sorting moves entries only, and compares keys only if their heads
-// are equal.
+// head of its key, behind the bytes that all keys begin with, and its offset. Sorting moves entries
+// only, and compares keys only if their heads are equal. So numbers of eight bytes, of which the
+// first bytes seldom differ, are mostly told apart without a look at their records.
 //
 //   | lengths, key, value | lengths, key, value | ...        ... | entry 1 | entry 0 |
 //
@@ -50,6 +51,7 @@ class SortBuffer {
   void clear() noexcept {
     records_ = 0;
     used_ = 0;
+    prefix_bytes_ = 0;
   }
 
   [[nodiscard]] std::size_t records() const noexcept { return records_; }
@@ -62,7 +64,7 @@ class SortBuffer {
 
  private:
   struct Entry {
-    std::uint64_t head;
+    std::uint64_t head;  ///< set by sort()
     std::uint64_t offset;
   };
 
@@ -73,7 +75,8 @@ class SortBuffer {
 
   MutableBytes memory_;
   std::size_t records_ = 0;
-  std::size_t used_ = 0;  ///< bytes from the front
+  std::size_t used_ = 0;          ///< bytes from the front
+  std::size_t prefix_bytes_ = 0;  ///< that all keys begin with
 };
 
 /// The records of a sorted buffer, which outlives this.

@@ -39,6 +39,9 @@ class Comparison:
         self.scale = plan.SCALES[arguments.scale]
         if arguments.scale_factor:
             self.scale = dataclasses.replace(self.scale, scale_factor=arguments.scale_factor)
+        if arguments.csv_factor:
+            self.scale = dataclasses.replace(
+                self.scale, files=files.of_factor(self.scale.files, arguments.csv_factor))
         self.parts = [part for part in plan.PARTS if part in arguments.parts]
         self.engines = arguments.engines
         stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
@@ -240,10 +243,13 @@ def parse_arguments():
     parser.add_argument("--engines", nargs="+", choices=plan.ENGINES, default=plan.ENGINES,
                         help="of the parts files and range")
     parser.add_argument("--scale_factor", type=float, help="of TPC-H; 1, and 0.05 with --quick")
+    parser.add_argument("--csv_factor", type=float,
+                        help="of TPC-H, of the part files: 1.35 makes a gigabyte, which is loaded with "
+                             "256 MiB")
     parser.add_argument("--minutes", type=float, help="start no run that would end later")
     comparisons.add_places(parser, "bench-data")
     arguments = parser.parse_args()
-    for name in ("scale_factor", "minutes"):
+    for name in ("scale_factor", "csv_factor", "minutes"):
         value = getattr(arguments, name)
         if value is not None and not 0 < value < 1e6:
             parser.error(f"--{name} must be above 0")

@@ -61,10 +61,11 @@ Table table_in(Transaction& bulk, const TableText& definition, bool makes_table)
 }  // namespace
 
 BulkSink::BulkSink(Database& database, const TableText& table, const BulkSinkOptions& options,
-                   RowOutcomes& outcomes)
+                   RowOutcomes& outcomes, StageClock& clock)
     : definition_(table),
       options_(options),
       outcomes_(outcomes),
+      clock_(clock),
       transaction_(begin_bulk(database)),
       table_(table_in(transaction_, table, options.makes_table)),
       is_decided_(!options.may_sort) {
@@ -222,6 +223,7 @@ std::string BulkSink::save() {
 
 // All of them, or one after the other to see which cannot be inserted.
 void BulkSink::insert_rows() {
+  const InStage writing(clock_, Stage::writing);
   const auto insert_all = [&] {
     try {
       return table_.insert_many(transaction_, rows_).is_done();
@@ -304,6 +306,7 @@ void BulkSink::end() {
   if (!sort_) {
     return;
   }
+  const InStage sorting(clock_, Stage::sorting);
   if (space_) {
     space_->ended(*sort_);
   }

@@ -39,10 +39,13 @@ struct BulkSinkOptions {
 
 class BulkSink : public RowSink {
  public:
-  /// All outlive the sink.
+  /// All outlive the sink. `clock` tells sorting from writing in end().
   BulkSink(Database& database, const TableText& table, const BulkSinkOptions& options,
-           RowOutcomes& outcomes);
+           RowOutcomes& outcomes, StageClock& clock);
 
+  [[nodiscard]] Stage stage() const noexcept override {
+    return sort_ ? Stage::sorting : Stage::writing;
+  }
   [[nodiscard]] std::unique_ptr<RowCoder> coder() override;
   void put(const EncodedRow& row, const RowOrigin& origin) override;
   void let_go() override;
@@ -78,6 +81,7 @@ class BulkSink : public RowSink {
   const TableText& definition_;
   const BulkSinkOptions options_;
   RowOutcomes& outcomes_;
+  StageClock& clock_;
   Transaction transaction_;
   Table table_;
   std::optional<RowSort> sort_{};      ///< once rows are sorted

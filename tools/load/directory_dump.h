@@ -1,10 +1,10 @@
-// A whole database as files in a directory, a table each, all as of one moment; and such a
-// directory as a database again.
+// A whole database as files in a directory, one for each table, all as of one moment; load
+// --directory makes a database of them again (directory_load.h).
 //
-// Tables are dumped beside each other, by some threads; loaded one after the other, each by all
-// processors. What is killed goes on where it was: a table's file is there when it is whole, and a
-// table when all of its rows are.
-// Failure: Error, UsageError, Interrupted; what is complete by then stays, and is gone on with.
+// Tables are dumped beside each other, by some threads. A dump that was killed goes on where it
+// was: a table's file is there when it is whole, and then the manifest lists it.
+// Failure: Error, UsageError, Interrupted. What fails for one table leaves the other files; what is
+//          complete by then stays, and a dump that resumes takes it over.
 // Thread-safety: one call.
 #pragma once
 
@@ -18,7 +18,6 @@
 #include "tools/load/database_place.h"
 #include "tools/load/dump.h"
 #include "tools/load/dump_manifest.h"
-#include "tools/load/load.h"
 
 namespace palimpsest::load {
 
@@ -28,7 +27,7 @@ struct DirectoryDumpOptions {
   std::vector<std::string> tables{};  ///< empty: all
   Format format = Format::csv;
   Compression compression = Compression::none;
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_bytes = 0;  ///< of the database, for all threads; 0: as DumpOptions
   std::size_t threads = 1;
   bool resume = false;  ///< tables that are there already, of the same state, stay as they are
 };
@@ -36,17 +35,5 @@ struct DirectoryDumpOptions {
 /// `done` is told of each table when its file is whole, by one thread at a time.
 void dump_directory(const DirectoryDumpOptions& options,
                     const std::function<void(const DumpedTable&)>& done);
-
-struct DirectoryLoadOptions {
-  DatabasePlace database{};
-  std::filesystem::path directory{};
-  std::size_t threads = 0;  ///< as of LoadOptions, as the next
-  std::uint64_t memory_bytes = 0;
-  bool resume = false;  ///< tables that are there already, with their schema, stay as they are
-};
-
-/// `done`: rows 0, and `was_there`, of a table that an earlier load has loaded.
-void load_directory(const DirectoryLoadOptions& options, Counters& counters,
-                    const std::function<void(const DumpedTable&, bool was_there)>& done);
 
 }  // namespace palimpsest::load

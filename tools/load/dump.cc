@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
-#include "palimpsest/database.h"
 #include "palimpsest/error.h"
 
 #include "tools/load/column_plan.h"
+#include "tools/load/dump_blocks.h"
 #include "tools/load/fault.h"
-#include "tools/load/interrupt.h"
 #include "tools/load/key_range.h"
 #include "tools/load/row_text.h"
 #include "tools/load/schema_text.h"
@@ -19,8 +20,7 @@
 namespace palimpsest::load {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{256} << 10U;
-constexpr std::size_t kRowsAhead = 1024;
+constexpr std::uint64_t kOutsideBytes = std::uint64_t{32} << 20U;
 
 std::vector<std::size_t> columns_of(const TableSchema& table,
                                     const std::vector<std::string>& names) {
@@ -41,36 +41,38 @@ std::vector<std::size_t> columns_of(const TableSchema& table,
 
 }  // namespace
 
-std::uint64_t dump_rows(const Table& table, const Transaction& in, const DumpText& text,
-                        const std::function<std::FILE*()>& open, const std::string& output) {
+std::uint64_t database_bytes_of(std::uint64_t memory_bytes) noexcept {
+  const std::uint64_t all = memory_bytes != 0 ? memory_bytes : kDumpMemoryBytes;
+  return std::max(all / 2, all - std::min(all, kOutsideBytes));
+}
+
+std::uint64_t dump_rows(Database& database, const Table& table, const DumpText& text,
+                        std::size_t threads, const std::function<std::FILE*()>& open,
+                        const std::string& output) {
   const TableSchema schema = table.schema();
-  RowText rows(schema, text.dialect, columns_of(schema, text.columns));
+  const std::vector<std::size_t> columns = columns_of(schema, text.columns);
+  const auto make_text = [&] { return std::make_unique<RowText>(schema, text.dialect, columns); };
+  const std::unique_ptr<RowText> ends = make_text();
   const std::optional<KeyRange> keys =
       text.keys.empty() ? std::nullopt : std::optional<KeyRange>(std::in_place, schema, text.keys);
-  std::string lines;
-  if (text.header) {
-    rows.append_header(lines);
-  }
-  Cursor cursor = table.cursor(in, keys ? keys->range() : Range::all(), kRowsAhead);
+  const Range range = keys ? keys->range() : Range::all();
   const auto out = TextOutput::make(open(), output, text.compression);
-  std::uint64_t count = 0;
-  for (; cursor.valid(); cursor.next()) {
-    rows.append(cursor.row(), lines);
-    ++count;
-    if (lines.size() >= kBufferBytes) {
-      stop_if_interrupted();
-      out->write(lines);
-      lines.clear();
-    }
+  std::string line;
+  if (text.header) {
+    ends->append_header(line);
+    out->write(line);
   }
-  rows.append_end(lines);
-  out->write(lines);
+  const std::uint64_t rows = DumpBlocks(database, table, range, make_text, *out).write_all(threads);
+  line.clear();
+  ends->begin_block(rows != 0);
+  ends->append_end(line);
+  out->write(line);
   out->finish();
-  return count;
+  return rows;
 }
 
 std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE*()>& open) {
-  Database database = open_to_read(options.database, options.memory_bytes);
+  Database database = open_to_read(options.database, database_bytes_of(options.memory_bytes));
   const Table table = database.table(options.table);
   if (options.schema_only) {
     const auto out = TextOutput::make(open(), options.output, options.text.compression);
@@ -78,9 +80,7 @@ std::uint64_t run_dump(const DumpOptions& options, const std::function<std::FILE
     out->finish();
     return 0;
   }
-  const Transaction transaction =
-      database.begin({.isolation = Isolation::snapshot, .read_only = true});
-  return dump_rows(table, transaction, options.text, open, options.output);
+  return dump_rows(database, table, options.text, options.threads, open, options.output);
 }
 
 }  // namespace palimpsest::load

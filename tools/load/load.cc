@@ -18,10 +18,10 @@
 #include "tools/load/byte_source.h"
 #include "tools/load/chunk_reader.h"
 #include "tools/load/interrupt.h"
+#include "tools/load/load_checks.h"
 #include "tools/load/load_conditions.h"
 #include "tools/load/load_input.h"
 #include "tools/load/no_sink.h"
-#include "tools/load/output_place.h"
 #include "tools/load/parse_pipeline.h"
 #include "tools/load/record_reader.h"
 #include "tools/load/resume_files.h"
@@ -41,13 +41,6 @@ constexpr std::uint64_t kInterruptRows = 1024;
 /// as the memory for sorting has.
 constexpr std::uint64_t kKeptBytes = std::uint64_t{64} << 20U;
 
-/// Standard output says how the load went.
-void require_file(const std::string& output) {
-  if (output == kStandardInput) {
-    throw UsageError("rejected records and what is wrong with them go to files, not to -");
-  }
-}
-
 /// Half of the memory is the database's, a quarter is for sorting; parsing takes the rest.
 Options database_options(const LoadOptions& options, bool may_make) {
   return {.memory_bytes = options.memory_bytes / 2, .create_if_missing = may_make};
@@ -61,13 +54,19 @@ class GuessContradicted : public std::runtime_error {
 
 class Load : public RowOutcomes {
  public:
-  Load(const LoadOptions& options, Counters& counters)
-      : options_(options), counters_(counters), input_(options, counters) {}
+  /// Alone if `together` is null.
+  Load(const LoadOptions& options, Counters& counters, LoadsTogether* together)
+      : options_(options),
+        counters_(counters),
+        input_(options, counters),
+        database_(together == nullptr ? nullptr : &together->database),
+        slots_(together == nullptr ? nullptr : &together->slots) {}
 
   LoadResult run(const std::function<void(const LoadFindings&)>& found) {
     const auto begin = std::chrono::steady_clock::now();
-    check_memory();
-    check_files();
+    check_options(options_);
+    counters_.bytes_total = input_bytes_of(options_).value_or(0);
+    input_.open();
     find_table(found);
     ColumnPlanner planner(definition_.table, options_.dialect, options_.header, options_.columns,
                           options_.row_id);
@@ -83,61 +82,19 @@ class Load : public RowOutcomes {
     summarize();
     result_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    result_.stages = counters_.stages.times();
     return std::move(result_);
   }
 
  private:
-  void check_memory() const {
-    if (options_.memory_bytes != 0 && options_.memory_bytes < LoadOptions::kMemoryBytesMin) {
-      throw UsageError(fmt::format("{} bytes of memory: at least {} are needed",
-                                   options_.memory_bytes, LoadOptions::kMemoryBytesMin));
-    }
-  }
-
-  void check_files() {
-    const auto inputs = std::ranges::count(options_.files, kStandardInput);
-    if (inputs > 1) {
-      throw UsageError("standard input is named twice");
-    }
-    check_outputs();
-    std::uint64_t total = 0;
-    bool is_known = true;
-    for (const std::string& file : options_.files) {
-      const auto bytes = file_bytes(file);
-      if (!bytes) {
-        check_is_there(file);
-      }
-      if (!bytes && options_.resume) {
-        throw UsageError(fmt::format("--resume is for files, {} is none", file));
-      }
-      total += bytes.value_or(0);
-      is_known = is_known && bytes;
-    }
-    counters_.bytes_total = is_known ? total : 0;
-    input_.open();
-  }
-
-  void check_outputs() const {
-    for (const std::string& written : {options_.faults.reject_file, options_.faults.reject_log}) {
-      if (!written.empty()) {
-        require_file(written);
-        require_plain_name(written);
-        require_outside(written, options_.database.pages);
-        require_outside(written, options_.database.log);
-        for (const std::string& file : options_.files) {
-          require_not_read(written, file);
-        }
-      }
-    }
-    require_different(options_.faults.reject_file, options_.faults.reject_log);
-  }
-
   void find_table(const std::function<void(const LoadFindings&)>& found) {
     if (options_.schema) {
       definition_ = parse_schema(*options_.schema, options_.table);
     }
-    database_ = find_database(options_.database, database_options(options_, false));
-    const auto table = database_ ? database_->find_table(options_.table) : std::nullopt;
+    if (database_ == nullptr) {
+      open(find_database(options_.database, database_options(options_, false)));
+    }
+    const auto table = database_ != nullptr ? database_->find_table(options_.table) : std::nullopt;
     result_.made_table = !table;
     if (table) {
       take_definition(*table);
@@ -149,7 +106,7 @@ class Load : public RowOutcomes {
     if (!is_known && options_.resume) {
       options_.sample_bytes = 0;  // what is chosen must be the same when it goes on
     }
-    const auto chosen = input_.find(is_known ? &definition_ : nullptr, options_);
+    const auto chosen = find_input(is_known);
     if (chosen) {
       definition_ = *chosen;
     }
@@ -160,6 +117,17 @@ class Load : public RowOutcomes {
     found({.options = options_,
            .schema = chosen ? text_of(definition_) : std::string(),
            .notes = input_.notes()});
+  }
+
+  /// Nothing if there is no database.
+  void open(std::optional<Database> database) {
+    own_database_ = std::move(database);
+    database_ = own_database_ ? &*own_database_ : nullptr;
+  }
+
+  [[nodiscard]] std::optional<TableText> find_input(bool is_known) {
+    const InStage parsing(counters_.stages, Stage::parsing);
+    return input_.find(is_known ? &definition_ : nullptr, options_);
   }
 
   /// Of a table that is there.
@@ -211,8 +179,8 @@ class Load : public RowOutcomes {
   }
 
   void open_or_make_database() {
-    if (!database_ && !options_.dry_run) {
-      database_ = make_database(options_.database, database_options(options_, true));
+    if (database_ == nullptr && !options_.dry_run) {
+      open(make_database(options_.database, database_options(options_, true)));
     }
   }
 
@@ -299,7 +267,7 @@ class Load : public RowOutcomes {
         .may_sort = counters_.bytes_total == 0 || counters_.bytes_total > kSortedBytesMin,
         .sort = sort_options(),
         .space = options_.checks_space ? std::optional(space_check()) : std::nullopt};
-    return std::make_unique<BulkSink>(*database_, definition_, options, *this);
+    return std::make_unique<BulkSink>(*database_, definition_, options, *this, counters_.stages);
   }
 
   [[nodiscard]] SpaceCheckOptions space_check() {
@@ -327,8 +295,7 @@ class Load : public RowOutcomes {
     try {
       put_batches(planner, *sink);
       if (!result_.too_many_faults) {
-        counters_.phase = Phase::sorted;
-        sink->end();
+        end(*sink);
         require_all_rows();
       }
       result_.too_many_faults = result_.too_many_faults || report_->is_over(result_.records);
@@ -351,6 +318,16 @@ class Load : public RowOutcomes {
     report_->finish();
   }
 
+  /// What was sorted is put into the table.
+  void end(RowSink& sink) {
+    const std::uint64_t rows = result_.records - report_->count();
+    counters_.rows_sorted = rows - std::min(rows, rows_put());
+    not_sorted_ = rows_put();
+    counters_.phase = Phase::sorted;
+    const InStage ending(counters_.stages, sink.stage());
+    sink.end();
+  }
+
   void require_all_rows() const {
     if (options_.expected_rows && result_.added != *options_.expected_rows) {
       throw Error(ErrorCode::corruption,
@@ -363,6 +340,7 @@ class Load : public RowOutcomes {
   /// unless the database fails with it: then that is unknown.
   void commit(RowSink& sink) {
     counters_.phase = Phase::commit;
+    const InStage writing(counters_.stages, Stage::writing);
     try {
       sink.finish();
     } catch (const Error& error) {
@@ -386,11 +364,14 @@ class Load : public RowOutcomes {
     const std::size_t processors = std::max(std::thread::hardware_concurrency(), 1U);
     ParsePipeline pipeline(input_.reader(), planner, definition_.table, options_.dialect,
                            {.threads = options_.threads != 0 ? options_.threads : processors,
-                            .memory_bytes = options_.memory_bytes / 4},
+                            .memory_bytes = options_.memory_bytes / 4,
+                            .slots = slots_},
                            [&sink] { return sink.coder(); });
     const std::uint64_t kept_bytes =
         options_.memory_bytes != 0 ? options_.memory_bytes / 4 : kKeptBytes;
+    const InStage putting(counters_.stages, sink.stage());
     while (std::optional<RowBatch> batch = next_of(pipeline)) {
+      counters_.stages.enter(sink.stage());
       note_header(*batch);
       if (was_put(*batch)) {
         continue;
@@ -429,7 +410,12 @@ class Load : public RowOutcomes {
 
   [[nodiscard]] std::optional<RowBatch> next_of(ParsePipeline& pipeline) {
     try {
-      return pipeline.next();
+      counters_.stages.enter(Stage::reading);
+      std::optional<RowBatch> batch = pipeline.next();
+      if (batch) {
+        counters_.stages.move(batch->awaited_parsing, Stage::reading, Stage::parsing);
+      }
+      return batch;
     } catch (const Error& error) {
       input_is_bad_ =
           error.code() == ErrorCode::corruption || error.code() == ErrorCode::invalid_argument;
@@ -480,10 +466,14 @@ class Load : public RowOutcomes {
 
   void done(PutResult result, std::uint64_t rows) override {
     switch (result) {
-      case PutResult::added: result_.added += rows; return;
-      case PutResult::replaced: result_.replaced += rows; return;
-      case PutResult::skipped: result_.skipped += rows; return;
+      case PutResult::added: result_.added += rows; break;
+      case PutResult::replaced: result_.replaced += rows; break;
+      case PutResult::skipped: result_.skipped += rows; break;
     }
+    counters_.rows_put = rows_put() - not_sorted_;
+  }
+  [[nodiscard]] std::uint64_t rows_put() const noexcept {
+    return result_.added + result_.replaced + result_.skipped;
   }
   void refused(Fault fault, const RowOrigin& origin) override {
     fault.at = {
@@ -508,11 +498,11 @@ class Load : public RowOutcomes {
 
   void close() {
     counters_.phase = Phase::closing;
-    if (!database_) {
+    if (!own_database_) {
       return;
     }
     try {
-      database_->close();
+      own_database_->close();
     } catch (const Error& error) {
       throw Error(error.code(),
                   fmt::format("{}; the database was not closed cleanly, and is recovered when it "
@@ -539,13 +529,16 @@ class Load : public RowOutcomes {
   LoadOptions options_;
   Counters& counters_;
   LoadInput input_;
-  std::optional<Database> database_{};
+  std::optional<Database> own_database_{};
+  Database* database_;  ///< that, or another one; null: there is none yet
+  ParseSlots* slots_;
   TableText definition_{};
   std::unique_ptr<FaultReport> report_{};
   std::optional<ResumeFiles> kept_{};        ///< unless it is a dry run
   std::vector<LoadCondition> conditions_{};  ///< if rows are kept
   std::optional<SavedLoad> saved_{};         ///< what is gone on with
   std::uint64_t left_out_bytes_ = 0;         ///< of files that are all in there
+  std::uint64_t not_sorted_ = 0;             ///< rows that were put before those that are sorted
   bool input_is_bad_ = false;
   std::vector<std::string> headers_{};  ///< of the files so far, as they stand there
   std::optional<RowNumbers> numbers_{};
@@ -558,7 +551,7 @@ LoadResult run_load(const LoadOptions& options, Counters& counters,
                     const std::function<void(const LoadFindings&)>& found) {
   std::string why;
   try {
-    return Load(options, counters).run(found);
+    return Load(options, counters, nullptr).run(found);
   } catch (const GuessContradicted& contradicted) {
     why = contradicted.what();
   }
@@ -574,12 +567,17 @@ LoadResult run_load(const LoadOptions& options, Counters& counters,
   by_all.sample_bytes = 0;
   counters.bytes_taken = 0;
   counters.rows = 0;
+  counters.rows_put = 0;
   counters.faults = 0;
   counters.phase = Phase::opening;
   const std::vector<std::string> notes{
       why, "the schema that the first records suggested does not fit: it is chosen by all of them"};
   found({.options = options, .notes = notes});
-  return Load(by_all, counters).run(found);
+  return Load(by_all, counters, nullptr).run(found);
+}
+
+LoadResult run_load(const LoadOptions& options, Counters& counters, LoadsTogether& together) {
+  return Load(options, counters, &together).run([](const LoadFindings&) {});
 }
 
 }  // namespace palimpsest::load

@@ -20,14 +20,18 @@
 #include <string>
 #include <vector>
 
+#include "palimpsest/database.h"
+
 #include "tools/load/column_plan.h"
 #include "tools/load/database_place.h"
 #include "tools/load/dialect.h"
 #include "tools/load/fault_report.h"
 #include "tools/load/file_guess.h"
 #include "tools/load/input_files.h"
+#include "tools/load/parse_slots.h"
 #include "tools/load/progress.h"
 #include "tools/load/row_sink.h"
+#include "tools/load/stage_clock.h"
 
 namespace palimpsest::load {
 
@@ -81,6 +85,7 @@ struct LoadResult {
   std::string first_unshown{};  ///< what is wrong with the first of them, if none has been shown
   std::array<std::uint64_t, kFaultKinds.size()> faults_by_kind{};
   double seconds = 0;
+  StageTimes stages{};  ///< where they went
 };
 
 /// What a load has found out, before it loads a row.
@@ -93,5 +98,15 @@ struct LoadFindings {
 /// `found` is called before any row is loaded; again if the choice of a schema was made again.
 [[nodiscard]] LoadResult run_load(const LoadOptions& options, Counters& counters,
                                   const std::function<void(const LoadFindings&)>& found);
+
+/// What loads beside each other, of different tables, have together.
+struct LoadsTogether {
+  Database& database;  ///< stays open
+  ParseSlots& slots;
+};
+
+/// The same, beside other loads. `options.database` says where the database is.
+[[nodiscard]] LoadResult run_load(const LoadOptions& options, Counters& counters,
+                                  LoadsTogether& together);
 
 }  // namespace palimpsest::load

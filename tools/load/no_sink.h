@@ -14,6 +14,7 @@ class NoSink : public RowSink {
  public:
   explicit NoSink(RowOutcomes& outcomes) : outcomes_(outcomes) {}
 
+  [[nodiscard]] Stage stage() const noexcept override { return Stage::parsing; }
   std::unique_ptr<RowCoder> coder() override { return nullptr; }
   void put(const EncodedRow&, const RowOrigin&) override { outcomes_.done(PutResult::added, 1); }
   void flush() override {}

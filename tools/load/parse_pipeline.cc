@@ -13,6 +13,8 @@
 namespace palimpsest::load {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// What a chunk takes with its rows, mostly, and while it is parsed.
 constexpr std::uint64_t kBytesOfChunk = 3 * ChunkReader::kChunkBytes;
 /// Chunks that wait for the caller for each thread, if there is memory.
@@ -57,7 +59,7 @@ void keep_freed_memory() noexcept {
 ParsePipeline::ParsePipeline(ChunkReader& reader, const ColumnPlanner& planner,
                              const TableSchema& table, const Dialect& dialect,
                              const ParseLimits& limits, const RowCoders& coders)
-    : reader_(reader), planner_(planner), ahead_bytes_max_(ahead_of(limits)) {
+    : reader_(reader), planner_(planner), ahead_bytes_max_(ahead_of(limits)), slots_(limits.slots) {
   for (std::uint64_t i = 0; i < threads_of(limits); ++i) {
     parsers_.push_back(RowParser::make(table, dialect, coders()));
   }
@@ -86,7 +88,9 @@ void ParsePipeline::stop() noexcept {
   }
 }
 
+// The chunk that is waited for was parsed at the end of that time, and read before.
 std::optional<RowBatch> ParsePipeline::next() {
+  const Clock::time_point begin = Clock::now();
   std::unique_lock turn(turn_);
   for (;;) {
     stop_if_interrupted();
@@ -96,6 +100,8 @@ std::optional<RowBatch> ParsePipeline::next() {
       ahead_bytes_ -= batch.bytes();
       ++handed_out_;
       room_.notify_all();  // a large one may make room for several
+      batch.awaited_parsing =
+          std::min<std::chrono::nanoseconds>(batch.parsing, Clock::now() - begin);
       return batch;
     }
     if (end_ == handed_out_) {
@@ -111,13 +117,16 @@ std::optional<RowBatch> ParsePipeline::next() {
 void ParsePipeline::work(RowParser& parser) {
   give_way();
   while (may_go_on()) {
+    const ParseTurn turn(slots_);
     std::optional<Numbered> taken = take();
     if (!taken) {
       return;
     }
     try {
       const std::shared_ptr<const ColumnPlan> plan = taken->input.plan;
+      const Clock::time_point begin = Clock::now();
       RowBatch batch = parser.parse(std::move(taken->input));
+      batch.parsing = Clock::now() - begin;
       batch.header = batch.chunk.is_first ? plan->header : std::string();
       reader_.limit_chunk_bytes(chunk_bytes_after(batch));
       put(taken->number, std::move(batch));

@@ -19,6 +19,7 @@
 
 #include "tools/load/chunk_reader.h"
 #include "tools/load/column_plan.h"
+#include "tools/load/parse_slots.h"
 #include "tools/load/row_parser.h"
 
 namespace palimpsest::load {
@@ -30,6 +31,7 @@ void keep_freed_memory() noexcept;
 struct ParseLimits {
   std::size_t threads = 1;         ///< at least 1
   std::uint64_t memory_bytes = 0;  ///< about, for chunks and their rows; 0: some for each thread
+  ParseSlots* slots = nullptr;     ///< of several pipelines together; outlives them
 };
 
 class ParsePipeline {
@@ -61,6 +63,7 @@ class ParsePipeline {
   ChunkReader& reader_;
   const ColumnPlanner& planner_;
   const std::uint64_t ahead_bytes_max_;
+  ParseSlots* const slots_;
   std::mutex reading_{};                      ///< of the reader, and these:
   std::shared_ptr<const ColumnPlan> plan_{};  ///< of the file that is being read
   std::uint64_t taken_ = 0;                   ///< chunks

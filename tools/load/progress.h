@@ -9,11 +9,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "tools/load/stage_clock.h"
 
 namespace palimpsest::load {
 
@@ -28,15 +31,32 @@ enum class CommitState : std::uint8_t {
   unknown,   ///< the database has failed meanwhile: opening it again will tell
 };
 
+/// How far a load is at a moment.
+struct Reached {
+  std::uint64_t bytes_taken = 0;
+  std::uint64_t bytes_total = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t rows_put = 0;
+  std::uint64_t rows_sorted = 0;
+  std::uint64_t faults = 0;
+  Phase phase = Phase::opening;
+  StageTimes stages{};
+};
+
 /// Written by the load. Of a copy there are bytes only.
 struct Counters {
+  [[nodiscard]] Reached reached() const;
+
   std::atomic<std::uint64_t> bytes_taken = 0;  ///< of the files, compressed or not
   std::atomic<std::uint64_t> bytes_total = 0;  ///< of the files; 0: not known
   std::atomic<std::uint64_t> rows = 0;
-  std::atomic<std::uint64_t> rows_kept = 0;  ///< sorted, for another load to go on with
+  std::atomic<std::uint64_t> rows_put = 0;     ///< that are in the table, or were left out of it
+  std::atomic<std::uint64_t> rows_sorted = 0;  ///< that are put in the phase of sorted rows
+  std::atomic<std::uint64_t> rows_kept = 0;    ///< sorted, for another load to go on with
   std::atomic<std::uint64_t> faults = 0;
   std::atomic<Phase> phase = Phase::opening;
   std::atomic<CommitState> commit = CommitState::none;
+  StageClock stages{};
 };
 
 enum class ProgressMode : std::uint8_t {
@@ -50,6 +70,8 @@ enum class ProgressMode : std::uint8_t {
 class Progress {
  public:
   Progress(ProgressMode mode, const Counters& counters);
+  /// Of several loads together: `reached` is called from a thread of its own.
+  Progress(ProgressMode mode, std::function<Reached()> reached);
   /// Takes the bar away.
   ~Progress();
   Progress(const Progress&) = delete;
@@ -58,7 +80,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Rates since the beginning of the phase of rows, and what they say of its end.
+  /// Rates since the beginning, and how far the phase is: when it will end, as it has gone so far.
   struct Speed {
     double rows_per_second = 0;
     double megabytes_per_second = 0;
@@ -68,14 +90,19 @@ class Progress {
 
   void run();
   void show();
-  [[nodiscard]] Speed speed() const;
-  [[nodiscard]] std::string bar(const Speed& now) const;
-  [[nodiscard]] std::string line(const Speed& now) const;
-  [[nodiscard]] std::string json(const Speed& now) const;
+  [[nodiscard]] Speed speed(const Reached& now) const;
+  [[nodiscard]] std::string bar(const Reached& now, const Speed& speed) const;
+  [[nodiscard]] std::string line(const Reached& now, const Speed& speed) const;
+  [[nodiscard]] std::string json(const Reached& now, const Speed& speed) const;
+  /// What was waited for most since it was shown before.
+  [[nodiscard]] Stage stage(const Reached& now) const { return now.stages.since(shown_).longest(); }
 
   ProgressMode mode_;
-  const Counters& counters_;
-  Clock::time_point begin_ = Clock::now();
+  std::function<Reached()> reached_;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point phase_begin_ = begin_;  ///< as far as it was noticed
+  Phase phase_ = Phase::opening;            ///< as the last time
+  StageTimes shown_{};                      ///< as the last time
   std::mutex mutex_{};
   std::condition_variable ended_{};
   bool at_end_ = false;

@@ -7,6 +7,7 @@
 // thread at a time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,9 +50,11 @@ struct RowBatch {
   Chunk chunk{};
   std::string rows{};  ///< their keys and bytes, one behind the other
   std::vector<BatchRecord> records{};
-  std::vector<Fault> faults{};      ///< without the name of the file
-  std::uint64_t skipped_lines = 0;  ///< in the chunk, and what it tells of
-  std::string header{};             ///< of the file that the chunk begins, as it stands there
+  std::vector<Fault> faults{};         ///< without the name of the file
+  std::uint64_t skipped_lines = 0;     ///< in the chunk, and what it tells of
+  std::string header{};                ///< of the file that the chunk begins, as it stands there
+  std::chrono::nanoseconds parsing{};  ///< the time that parsing took
+  std::chrono::nanoseconds awaited_parsing{};  ///< of that, the time that the caller waited for
 
   /// Of memory, about.
   [[nodiscard]] std::uint64_t bytes() const noexcept {

@@ -17,6 +17,7 @@
 #include "tools/load/fault.h"
 #include "tools/load/row_coder.h"
 #include "tools/load/row_origin.h"
+#include "tools/load/stage_clock.h"
 
 namespace palimpsest::load {
 
@@ -52,6 +53,8 @@ class RowSink {
   RowSink(const RowSink&) = delete;
   RowSink& operator=(const RowSink&) = delete;
 
+  /// What putting rows takes time for.
+  [[nodiscard]] virtual Stage stage() const noexcept = 0;
   /// What makes the rows that are put, for a thread of its own; null: their bytes do not matter.
   [[nodiscard]] virtual std::unique_ptr<RowCoder> coder() = 0;
   /// The sink may keep views of the row and of the origin's record: until let_go().

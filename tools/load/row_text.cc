@@ -65,6 +65,10 @@ RowText::RowText(const TableSchema& table, const Dialect& dialect, std::vector<s
       dialect_(dialect),
       delimiter_(dialect.delimiter_text()),
       columns_(std::move(columns)) {
+  const char quote = dialect.quote.value_or('"');
+  for (const char byte : delimiter_ + quote + dialect.escape.value_or(quote) + "\n\r") {
+    is_special_[static_cast<unsigned char>(byte)] = true;
+  }
   for (const std::size_t number : columns_) {
     const ColumnDefinition& column = table_.columns[number];
     std::string member = members_.empty() ? "{" : ",";
@@ -127,16 +131,21 @@ void RowText::append_field(const ColumnDefinition& column, const Value& value, s
     append_null(into);
     return;
   }
+  if (dialect_.format == Format::csv) {  // most values need no quotes
+    const std::size_t begin = into.size();
+    append_value(column.type, value, dialect_.bytes, into);
+    if (is_plain_csv(std::string_view(into).substr(begin))) {
+      return;
+    }
+    text_.assign(into, begin);
+    into.resize(begin);
+    append_csv(column, text_, into);
+    return;
+  }
   text_.clear();
   append_value(column.type, value, dialect_.bytes, text_);
-  switch (dialect_.format) {
-    case Format::tsv: append_tsv(column, text_, into); return;
-    case Format::tbl: append_tbl(column, text_, into); return;
-    case Format::csv:
-    case Format::json:
-    case Format::jsonl: break;
-  }
-  append_csv(column, text_, into);
+  dialect_.format == Format::tsv ? append_tsv(column, text_, into)
+                                 : append_tbl(column, text_, into);
 }
 
 void RowText::append_null(std::string& into) const {
@@ -147,22 +156,25 @@ void RowText::append_null(std::string& into) const {
   }
 }
 
-void RowText::append_csv(const ColumnDefinition& column, std::string_view text,
-                         std::string& into) const {
-  const char quote = dialect_.quote.value_or('"');
-  const char escape = dialect_.escape.value_or(quote);
-  const bool has_special = std::ranges::any_of(text, [&](char byte) {
-    return delimiter_.find(byte) != std::string::npos || byte == quote || byte == escape ||
-           byte == '\n' || byte == '\r';
-  });
+/// Whether a value needs no quotes.
+bool RowText::is_plain_csv(std::string_view text) const {
+  const bool has_special = std::ranges::any_of(
+      text, [&](char byte) { return is_special_[static_cast<unsigned char>(byte)]; });
   const bool looks_like_null =
       dialect_.null_rule == NullRule::text ? dialect_.is_null_text(text) : text.empty();
   const bool looks_like_comment = !dialect_.comment.empty() && text.starts_with(dialect_.comment);
-  if (!has_special && !looks_like_null && !looks_like_comment &&
-      !text.starts_with(kByteOrderMark)) {
+  return !has_special && !looks_like_null && !looks_like_comment &&
+         !text.starts_with(kByteOrderMark);
+}
+
+void RowText::append_csv(const ColumnDefinition& column, std::string_view text,
+                         std::string& into) const {
+  if (is_plain_csv(text)) {
     into += text;
     return;
   }
+  const char quote = dialect_.quote.value_or('"');
+  const char escape = dialect_.escape.value_or(quote);
   if (!dialect_.quote) {
     refuse(column, "a value needs quotes, and there are none");
   }

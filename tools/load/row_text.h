@@ -5,6 +5,7 @@
 // Failure: Error invalid_argument, naming the column. Thread-safety: belongs to one thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -26,12 +27,15 @@ class RowText {
   /// The names of the columns, as a line; nothing in JSON.
   void append_header(std::string& into) const;
   void append(const RowView& row, std::string& into);
+  /// Whether there are rows before the next one, which another RowText has written.
+  void begin_block(bool has_rows) noexcept { has_rows_ = has_rows; }
   /// Behind the last row.
   void append_end(std::string& into) const;
 
  private:
   void append_field(const ColumnDefinition& column, const Value& value, std::string& into);
   void append_null(std::string& into) const;
+  [[nodiscard]] bool is_plain_csv(std::string_view text) const;
   void append_csv(const ColumnDefinition& column, std::string_view text, std::string& into) const;
   void append_tsv(const ColumnDefinition& column, std::string_view text, std::string& into) const;
   void append_tbl(const ColumnDefinition& column, std::string_view text, std::string& into) const;
@@ -43,6 +47,7 @@ class RowText {
   const TableSchema& table_;
   const Dialect& dialect_;
   std::string delimiter_;
+  std::array<bool, 256> is_special_{};  ///< bytes that csv puts into quotes
   std::vector<std::size_t> columns_;
   std::vector<std::string> members_{};  ///< of JSON: {"name": and ,"name":
   bool has_rows_ = false;

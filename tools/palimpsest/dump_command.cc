@@ -51,6 +51,9 @@ struct DumpFlags {
   bool resume = false;
   bool json = false;
 
+  [[nodiscard]] std::size_t threads_in_effect() const {
+    return threads != 0 ? threads : std::max(std::thread::hardware_concurrency(), 1U);
+  }
   [[nodiscard]] load::DatabasePlace database() const {
     return {.pages = directory, .log = log_directory};
   }
@@ -88,6 +91,7 @@ void dump_table(const DumpFlags& flags) {
                                      .header = flags.header == "on",
                                      .keys = flags.keys,
                                      .compression = compression_of(flags, flags.output)},
+                            .threads = flags.threads_in_effect(),
                             .schema_only = flags.schema};
   if (flags.dialect.null_texts.size() > 1) {
     throw load::UsageError("null is written as one text: --null once");
@@ -115,7 +119,6 @@ void dump_tables(const DumpFlags& flags) {
         "--directory takes whole tables: --output, --columns, --where-key, --schema and --header "
         "are of one table");
   }
-  const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
   const load::DirectoryDumpOptions options{
       .database = flags.database(),
       .directory = flags.into,
@@ -123,7 +126,7 @@ void dump_tables(const DumpFlags& flags) {
       .format = load::format_of_name(flags.dialect.format).value_or(load::Format::csv),
       .compression = compression_of(flags, kStandardOutput),
       .memory_bytes = flags.memory_bytes,
-      .threads = flags.threads != 0 ? flags.threads : processors,
+      .threads = flags.threads_in_effect(),
       .resume = flags.resume};
   dump_directory(options, [&](const load::DumpedTable& table) {
     if (!flags.json) {
@@ -199,9 +202,12 @@ void add_dump_command(CLI::App& app, Action& chosen) {
   command->add_flag("--schema", flags->schema, "print the schema, as load takes it, and no rows");
   command
       ->add_option("--memory", flags->memory_bytes,
-                   "of the database: 256M, 4G (default: as any database)")
+                   "that the process takes, about: 64M, 4G (default: 256M)")
       ->transform(CLI::AsSizeValue(false));
-  command->add_option("--threads", flags->threads, "with --directory: tables at a time")
+  command
+      ->add_option("--threads", flags->threads,
+                   "that make text of rows; with --directory: tables at a\n"
+                   "time (default: one a processor)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{256}));
   command
       ->add_flag("--resume", flags->resume,

@@ -13,7 +13,7 @@
 #include "palimpsest/error.h"
 
 #include "tools/load/byte_source.h"
-#include "tools/load/directory_dump.h"
+#include "tools/load/directory_load.h"
 #include "tools/load/interrupt.h"
 #include "tools/load/load.h"
 #include "tools/load/message.h"
@@ -204,7 +204,7 @@ void show_findings(const load::LoadFindings& found) {
   std::fflush(stdout);
 }
 
-int load_tables(const LoadFlags& flags, load::Counters& counters) {
+void load_tables(const LoadFlags& flags, load::DirectoryCounters& counters) {
   if (!flags.table.empty() || !flags.files.empty()) {
     throw load::UsageError("--directory has the tables and their files: neither is named");
   }
@@ -213,24 +213,24 @@ int load_tables(const LoadFlags& flags, load::Counters& counters) {
       .directory = flags.from,
       .threads = flags.threads,
       .memory_bytes = flags.memory_bytes,
-      .resume = flags.resume};
-  const load::Progress progress(progress_of(flags), counters);
-  load_directory(options, counters, [&](const load::DumpedTable& table, bool was_there) {
-    if (!flags.quiet && !flags.is_json()) {
-      fmt::print("{} rows into table \"{}\"{}\n", table.rows, table.name,
-                 was_there ? " were there" : " (new)");
-    } else if (flags.is_json()) {
-      fmt::print("{}", json_table(table, was_there));
-    }
-    std::fflush(stdout);
-  });
-  return kOk;
+      .resume = flags.resume,
+      .checks_space = !flags.no_space_check};
+  const bool is_shown = !flags.quiet || !flags.summary.empty() || flags.json;
+  load::DirectoryLoadResult result;
+  {
+    const load::Progress progress(progress_of(flags), [&counters] { return counters.reached(); });
+    result = load_directory(options, counters, [&](const load::DumpedTable& table, bool was_there) {
+      if (is_shown) {
+        show(flags.is_json() ? json_table(table, was_there) : text_table(table, was_there));
+      }
+    });
+  }
+  if (is_shown) {
+    show(flags.is_json() ? json_summary(result) : text_summary(result));
+  }
 }
 
 int load_rows(const LoadFlags& flags, load::Counters& counters) {
-  if (!flags.from.empty()) {
-    return load_tables(flags, counters);
-  }
   if (flags.table.empty() || flags.files.empty()) {
     throw load::UsageError("TABLE and FILE are needed, or --directory DIR");
   }
@@ -290,8 +290,23 @@ int end_with(int code, const LoadFlags& flags, const std::string& status, const 
   return code;
 }
 
-int code_of(const load::Counters& counters) {
+/// The same of the tables of a directory.
+std::string end_of(const load::DirectoryCounters& counters) {
+  const std::uint64_t tables = counters.tables_there;
   switch (counters.commit.load()) {
+    case load::CommitState::done: return "all tables were loaded before that";
+    case load::CommitState::unknown:
+      return "which tables were loaded is known when the database is opened again: --resume goes "
+             "on with the others";
+    case load::CommitState::none: break;
+  }
+  return tables == 0 ? "nothing was loaded"
+                     : fmt::format("{} table{} there: --resume goes on with the others", tables,
+                                   tables == 1 ? " is" : "s are");
+}
+
+int code_of(load::CommitState commit) {
+  switch (commit) {
     case load::CommitState::done: return kLoaded;
     case load::CommitState::unknown: return kCommitUnknown;
     case load::CommitState::none: break;
@@ -299,17 +314,15 @@ int code_of(const load::Counters& counters) {
   return kFailed;
 }
 
-int fail(const std::string& status, const std::string& why, const LoadFlags& flags,
-         const load::Counters& counters) {
-  return end_with(code_of(counters), flags, status, fmt::format("{}; {}", why, end_of(counters)));
-}
-
-int run(const LoadFlags& flags) {
-  const load::InterruptGuard guard;
-  load::keep_freed_memory();
-  load::Counters counters;
+/// Calls load(), and says how it has ended: of Counters, or of DirectoryCounters.
+template <class Counted, class Load>
+int run_counted(const LoadFlags& flags, const Counted& counters, const Load& load) {
+  const auto fail = [&](const std::string& status, std::string_view why) {
+    return end_with(code_of(counters.commit), flags, status,
+                    fmt::format("{}; {}", why, end_of(counters)));
+  };
   try {
-    return load_rows(flags, counters);
+    return load();
   } catch (const load::UsageError& error) {
     return end_with(kUsage, flags, "usage", error.what());
   } catch (const load::Interrupted&) {
@@ -317,10 +330,24 @@ int run(const LoadFlags& flags) {
                     fmt::format("interrupted; {}", end_of(counters)));
   } catch (const Error& error) {
     const std::string name(name_of(error.code()));
-    return fail(name, fmt::format("{}: {}", name, error.what()), flags, counters);
+    return fail(name, fmt::format("{}: {}", name, error.what()));
   } catch (const std::exception& error) {  // memory has run out
-    return fail("failed", error.what(), flags, counters);
+    return fail("failed", error.what());
   }
+}
+
+int run(const LoadFlags& flags) {
+  const load::InterruptGuard guard;
+  load::keep_freed_memory();
+  if (!flags.from.empty()) {
+    load::DirectoryCounters counters;
+    return run_counted(flags, counters, [&] {
+      load_tables(flags, counters);
+      return kOk;
+    });
+  }
+  load::Counters counters;
+  return run_counted(flags, counters, [&] { return load_rows(flags, counters); });
 }
 
 void add_input_flags(CLI::App& command, LoadFlags& flags) {
@@ -333,7 +360,8 @@ void add_input_flags(CLI::App& command, LoadFlags& flags) {
                      "recognised");
   command.add_option(
       "--directory", flags.from,
-      "in place of TABLE and FILE: all tables that dump --directory has written there");
+      "in place of TABLE and FILE: all tables that dump --directory has written there, some\n"
+      "beside each other");
   auto* const schema = command.add_option(
       "--schema", flags.schema,
       "the new table: \"id int64 primary key, name varchar(40), amount decimal(12,2),\n"

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/load/directory_load.h"
 #include "tools/load/dump_manifest.h"
 #include "tools/load/load.h"
 
@@ -15,9 +16,13 @@ namespace palimpsest::tools {
 [[nodiscard]] std::string json_summary(const load::LoadOptions& options,
                                        const load::LoadResult& result);
 
-/// The same of a table of a directory.
+/// Of a table of a directory: a line, and one object.
+[[nodiscard]] std::string text_table(const load::DumpedTable& table, bool was_there);
 [[nodiscard]] std::string json_table(const load::DumpedTable& table, bool was_there);
-/// The same of a load that has failed.
+/// Of all of them, as those of one load.
+[[nodiscard]] std::string text_summary(const load::DirectoryLoadResult& result);
+[[nodiscard]] std::string json_summary(const load::DirectoryLoadResult& result);
+/// One object of a load that has failed.
 [[nodiscard]] std::string json_failure(const std::string& status, const std::string& table,
                                        const std::string& message, int exit_code);
 

@@ -17,14 +17,17 @@ INPUTS = (SORTED, SHUFFLED, TENFOLD)
 PALIMPSEST, PARSER, DEVICE = "palimpsest", "parser", "device"
 PEERS = ("rocksdb", "wiredtiger", "lmdb")  # by csv_load_peers
 POSTGRESQL = ("postgresql_unlogged", "postgresql_logged", "postgresql_key_last")
-ENGINES = (PALIMPSEST, *PEERS, "sqlite", *POSTGRESQL, PARSER, DEVICE)
+DUCKDB = ("duckdb", "duckdb_no_key")
+DUMP = "palimpsest_dump"
+ENGINES = (PALIMPSEST, *PEERS, "sqlite", *DUCKDB, *POSTGRESQL, PARSER, DEVICE, DUMP)
 CSV_BYTES = 743e6  # at scale factor 1
 DISK_FACTOR = 6  # of the file: itself, its rows, what sorts and compactions and a log of all take
 # For the estimate of time, at the slow end: MB/s of each input.
 MB_PER_S = {PALIMPSEST: (80, 50, 50), "rocksdb": (50, 35, 30), "wiredtiger": (45, 15, 5),
             "lmdb": (50, 20, 5), "sqlite": (25, 10, 3), "postgresql_unlogged": (30, 25, 18),
             "postgresql_logged": (30, 25, 12), "postgresql_key_last": (30, 25, 20),
-            PARSER: (120, 120, 120), DEVICE: (150, 150, 150)}
+            "duckdb": (90, 60, 20), "duckdb_no_key": (120, 120, 60),
+            PARSER: (120, 120, 120), DEVICE: (150, 150, 150), DUMP: (60, 40, 40)}
 OVERHEAD_SECONDS = 1.5  # of a process: verifying, removing
 GENERATED_MB_PER_S = 80
 
@@ -57,6 +60,11 @@ class FilesScale:
 QUICK = FilesScale(1, 0.04, 64, 0.91, 64, (PALIMPSEST,))
 NORMAL = FilesScale(2, 0.24, 128, 0.91, 64, (PALIMPSEST, "rocksdb", "postgresql_unlogged",
                                              "postgresql_key_last", PARSER, DEVICE))
+
+
+def of_factor(scale, factor):
+    """Files of that scale factor, sorted and shuffled, with a quarter of a gigabyte of memory."""
+    return dataclasses.replace(scale, factor=factor, memory_mib=256, tenfold_engines=())
 
 
 def file_name(name):

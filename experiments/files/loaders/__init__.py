@@ -5,11 +5,14 @@ import sys
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from loaders import alone, palimpsest, postgresql, sqlite  # noqa: E402
+from loaders import alone, duckdb, palimpsest, postgresql, sqlite  # noqa: E402
 
 ENGINES = {
     "palimpsest": palimpsest.load,
+    "palimpsest_dump": palimpsest.dump,
     "sqlite": sqlite.load,
+    "duckdb": duckdb.load,
+    "duckdb_no_key": duckdb.load_no_key,
     "postgresql_unlogged": postgresql.load_unlogged,
     "postgresql_logged": postgresql.load_logged,
     "postgresql_key_last": postgresql.load_key_last,
@@ -22,4 +25,6 @@ def missing(engine, directory):
     """Why an engine cannot be measured on data below an existing directory, or None."""
     if engine == "sqlite":
         return sqlite.missing()
+    if engine.startswith("duckdb"):
+        return duckdb.missing()
     return postgresql.missing(directory) if engine.startswith("postgresql") else None

@@ -82,7 +82,7 @@ class Plan(unittest.TestCase):
 class Engines(unittest.TestCase):
     def comparison(self, folder, parts, engines):
         return compare.Comparison(types.SimpleNamespace(
-            scale="quick", scale_factor=None, parts=parts, engines=engines, minutes=None, data=folder,
+            scale="quick", scale_factor=None, csv_factor=None, parts=parts, engines=engines, minutes=None, data=folder,
             build=folder, results=folder))
 
     def test_what_is_not_installed_is_left_out(self):
