@@ -9,7 +9,7 @@
 
 #include "experiments/bulk/operations.h"
 #include "experiments/bulk/table.h"
-#include "experiments/oltp/crew.h"
+#include "experiments/common/crew.h"
 
 namespace palimpsest::experiments::bulk {
 namespace {
@@ -43,7 +43,7 @@ class Run {
         updater_(database, updated_, options.update == Update::bulk),
         readers_(options.readers),
         other_writers_(options.other_writers),
-        crew_(threads(), [this](oltp::Crew& crew, std::uint32_t number) { work(crew, number); }) {}
+        crew_(threads(), [this](Crew& crew, std::uint32_t number) { work(crew, number); }) {}
 
   /// Runs the phases; throws a thread's error.
   std::vector<Phase> run() {
@@ -73,7 +73,7 @@ class Run {
     return options_.update == Update::transactions ? kRowsOfTransaction : options_.rows;
   }
 
-  void work(oltp::Crew& crew, std::uint32_t number) {
+  void work(Crew& crew, std::uint32_t number) {
     crew.start_together();
     const std::uint64_t seed = options_.seed + number;
     if (number < readers_.size()) {
@@ -134,7 +134,7 @@ class Run {
   std::deque<Tally> readers_;
   std::deque<Tally> other_writers_;
   Tally updates_;
-  oltp::Crew crew_;  ///< last: constructed after all members that its threads use
+  Crew crew_;  ///< last: constructed after all members that its threads use
 };
 
 }  // namespace

@@ -6,17 +6,15 @@ directory per comparison, one JSON file a process. docs/benchmarks/method.md exp
 """
 import argparse
 import dataclasses
-import datetime
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import files, plan, table  # noqa: E402
-from common import comparisons  # noqa: E402
+from common import comparison as base, comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
 from common.databases import check_free, own_directory  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
@@ -33,9 +31,9 @@ def free_bytes(text):
     return page_bytes * next(line["free"] for line in lines if line["kind"] == "pages")
 
 
-class Comparison:
+class Comparison(base.Comparison):
     def __init__(self, arguments):
-        self.arguments = arguments
+        super().__init__(arguments, f"bulk-{arguments.scale}", "bulk-bench")
         self.scale = plan.SCALES[arguments.scale]
         if arguments.scale_factor:
             self.scale = dataclasses.replace(self.scale, scale_factor=arguments.scale_factor)
@@ -44,19 +42,14 @@ class Comparison:
                 self.scale, files=files.of_factor(self.scale.files, arguments.csv_factor))
         self.parts = [part for part in plan.PARTS if part in arguments.parts]
         self.engines = arguments.engines
-        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-        self.results_directory = os.path.join(arguments.results, f"{stamp}-bulk-{arguments.scale}")
-        self.data = own_directory(arguments.data, "bulk-bench")
         self.inputs = own_directory(arguments.data, "bulk-inputs")
         self.contents = {}  # of files that are loaded, by their names
         self.results = table.Results()
-        self.failed = []  # runs, and why
 
     # Before anything is run
 
     def check(self):
         """Prints the plan, and checks that it can run."""
-        os.makedirs(self.arguments.data, exist_ok=True)
         self.leave_out_missing()
         if not any(map(self.variants, self.parts)):
             raise Failure("none of these engines is in these parts")
@@ -64,10 +57,7 @@ class Comparison:
                   for step in variant.steps}
         if "files" in self.parts:
             needed |= {"lineitem_csv", "tpch_gen", "palimpsest"}
-        for binary in sorted(needed):
-            if not os.access(self.binary(binary), os.X_OK):
-                raise Failure(f"{self.binary(binary)} is not there; build it with "
-                              "PALIMPSEST_BENCH_PEERS=ON")
+        self.require_binaries(needed)
         self.check_memory()
         check_free(self.arguments.data, plan.disk_bytes(self.parts, self.scale), "the comparison")
         say(f"about {sum(map(self.estimate, self.parts)) / 60:.0f} minutes; no run starts that would "
@@ -127,7 +117,7 @@ class Comparison:
                 run_process([self.binary("lineitem_csv"), f"--path={self.input_file(name)}",
                              f"--json={json_file}", *files.input_flags(self.scale.files, name)],
                             TIMEOUT_SECONDS)
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            except base.PROCESS_ERRORS as error:
                 raise Failure(f"lineitem_csv: {reason_of(error)}") from error
             made = self.taken(json_file)
             self.contents[name] = made["content"]
@@ -155,8 +145,7 @@ class Comparison:
         say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
 
     def keep(self, run, step, result):
-        with open(self.result_file(run.file_stem(step) + ".json"), "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=2)
+        self.write_json(run.file_stem(step) + ".json", result)
         self.results.add(run, step, result)
 
     def result_of(self, run, step):
@@ -172,10 +161,10 @@ class Comparison:
         timeout = max(TIMEOUT_SECONDS, TIMEOUT_FACTOR * run.variant.seconds)
         failed = None
         output = ""
-        with open(self.result_file(run.file_stem(step) + ".log"), "a", encoding="utf-8") as errors:
+        with self.log(run.file_stem(step)) as errors:
             try:
                 output = run_process(command, timeout, errors=errors, grace_seconds=GRACE_SECONDS)
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            except base.PROCESS_ERRORS as error:
                 failed = reason_of(error)
         if checks:
             result = {} if failed else {"free_bytes": free_bytes(output)}
@@ -212,13 +201,10 @@ class Comparison:
             return os.path.join(self.arguments.build, os.pardir, "tools", "palimpsest", name)
         if name == "load.py":
             return os.path.join(files.FILES, name)
-        return os.path.join(self.arguments.build, name)
+        return super().binary(name)
 
     def input_file(self, name):
         return os.path.join(self.inputs, files.file_name(name))
-
-    def result_file(self, name):
-        return os.path.join(self.results_directory, name)
 
     def finish(self):
         """The tables, of what there is."""
@@ -226,11 +212,7 @@ class Comparison:
             shutil.rmtree(directory, ignore_errors=True)
         if not self.results.found:
             return
-        text = table.report(self.results)
-        with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
-            file.write(text)
-        print("\n" + text, flush=True)
-        say(f"report and results: {self.results_directory}")
+        self.publish(table.report(self.results))
 
 
 def parse_arguments():

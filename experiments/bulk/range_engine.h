@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/engines/bulk_store.h"
+
 namespace palimpsest::experiments::bulk {
 
 /// The rows in the store.
@@ -24,11 +26,6 @@ struct FoundRows {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   bool sound = true;  ///< each follows from its number
-};
-
-struct Space {
-  std::uint64_t data_bytes = 0;                   ///< of rows and their tree, in files
-  std::optional<std::uint64_t> reusable_bytes{};  ///< of these: free, if the engine reports it
 };
 
 class RangeEngine {

@@ -14,12 +14,12 @@ def quantity(value):
     return f"{value:.3f}" if value is not None and 0 < abs(value) < 1 else number(value)
 
 
-def with_spread(samples):
+def with_spread(samples, text=quantity):
     """The median of some runs (samples.py), and half their range."""
     if samples is None:
         return number(None)
     spread = samples.spread
-    return quantity(samples.median) + (f" ±{100 * spread:.0f} %" if spread is not None else "")
+    return text(samples.median) + (f" ±{100 * spread:.0f} %" if spread is not None else "")
 
 
 def ratio(ours, theirs):

@@ -4,7 +4,6 @@
 Each run has a directory of its own, which is removed afterwards. Results stay as JSON files.
 """
 import argparse
-import datetime
 import json
 import os
 import shutil
@@ -12,9 +11,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from common import comparisons, tables  # noqa: E402
-from common.comparisons import Failure, say  # noqa: E402
-from common.databases import check_free, own_directory  # noqa: E402
+from common import comparison as base, comparisons, tables  # noqa: E402
+from common.comparisons import say  # noqa: E402
+from common.databases import check_free  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 
 ENGINES = ("palimpsest", "lmdb", "rocksdb", "sqlite")
@@ -28,26 +27,15 @@ DISK_BYTES = 8 << 30
 TIMEOUT_SECONDS = 600  # a longer run is reported as such
 
 
-class Comparison:
+class Comparison(base.Comparison):
     def __init__(self, arguments):
-        self.arguments = arguments
-        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-        self.results_directory = os.path.join(arguments.results, f"{stamp}-endurance")
-        self.data = own_directory(arguments.data, "endurance")
+        super().__init__(arguments, "endurance", "endurance")
         self.results = []
-        self.failed = []
 
     def check(self):
-        os.makedirs(self.arguments.data, exist_ok=True)
-        for engine in self.arguments.engines:
-            if not os.access(self.binary(engine), os.X_OK):
-                raise Failure(f"{self.binary(engine)} is not there; build it with "
-                              "PALIMPSEST_BENCH_PEERS=ON")
+        self.require_binaries(self.bench_of("endurance", engine)
+                              for engine in self.arguments.engines)
         check_free(self.arguments.data, DISK_BYTES, "the comparison")
-
-    def binary(self, engine):
-        name = "endurance" if engine == "palimpsest" else "endurance_peers"
-        return os.path.join(self.arguments.build, name)
 
     def run(self):
         os.makedirs(self.results_directory)
@@ -62,7 +50,7 @@ class Comparison:
         json_file = os.path.join(self.results_directory, f"{workload}-{engine}.json")
         shutil.rmtree(self.data, ignore_errors=True)
         try:
-            run_process([self.binary(engine), f"--engine={engine}", f"--path={self.data}",
+            run_process([self.binary(self.bench_of("endurance", engine)), f"--engine={engine}", f"--path={self.data}",
                          f"--workload={workload}", f"--records={records}",
                          f"--operations={operations}",
                          f"--memory_mib={self.arguments.memory_mib}", f"--json={json_file}"],

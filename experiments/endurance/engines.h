@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "experiments/engines/ordered_engine.h"
+#include "experiments/endurance/workload.h"
 
 namespace palimpsest::experiments::endurance {
 
-[[nodiscard]] std::vector<engines::OrderedEngineEntry> known_engines();
+[[nodiscard]] std::vector<EngineEntry> known_engines();
 
 }  // namespace palimpsest::experiments::endurance

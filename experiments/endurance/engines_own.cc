@@ -1,9 +1,11 @@
 #include "experiments/endurance/engines.h"
+#include "experiments/endurance/run.h"
+#include "experiments/engines/palimpsest/store.h"
 
 namespace palimpsest::experiments::endurance {
 
-std::vector<engines::OrderedEngineEntry> known_engines() {
-  return {engines::palimpsest_ordered()};
+std::vector<EngineEntry> known_engines() {
+  return {engine_on(palimpsest_store(), Isolation::snapshot)};
 }
 
 }  // namespace palimpsest::experiments::endurance

@@ -44,7 +44,7 @@ Options options_of_flags() {
 }
 
 void run_flags() {
-  const engines::OrderedEngineEntry engine = find_engine(known_engines(), FLAGS_engine);
+  const EngineEntry engine = find_engine(known_engines(), FLAGS_engine);
   const Options options = options_of_flags();
   check_output_files(options.path, {{"json", FLAGS_json}});
   const Result result = run(options, engine);

@@ -12,11 +12,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "experiments/engines/ordered_engine.h"
+#include "experiments/engines/store.h"
 
 namespace palimpsest::experiments::endurance {
 
@@ -55,8 +56,17 @@ struct Result {
   std::uint64_t disk_bytes_closed = 0;
 };
 
+/// An engine, and how it runs a workload (run.h): it opens in the empty directory, works, closes.
+struct EngineEntry {
+  StoreTraits traits;
+  std::function<Result(const Options& options)> run;
+};
+
+/// Throws DamagedRecord unless the record is right.
+void require(bool right, const std::string& what);
+
 /// Runs the workload in the directory, which is empty or is created. An engine's error during the
 /// work ends the run and is part of the result.
-[[nodiscard]] Result run(const Options& options, const engines::OrderedEngineEntry& engine);
+[[nodiscard]] Result run(const Options& options, const EngineEntry& engine);
 
 }  // namespace palimpsest::experiments::endurance

@@ -53,7 +53,7 @@ class LineCoder : public load::RowCoder {
 };
 
 /// Puts the rows of the file into the engine; returns their sums.
-Content put_rows(const std::filesystem::path& input, LoadEngine& engine) {
+Content put_rows(const std::filesystem::path& input, BulkStore& engine) {
   const TableSchema table = tpch::schema_of(tpch::TableId::lineitem);
   const load::Dialect dialect = load::Dialect::of(load::Format::csv);
   std::atomic<std::uint64_t> taken = 0;
@@ -77,15 +77,16 @@ Content put_rows(const std::filesystem::path& input, LoadEngine& engine) {
   return std::accumulate(contents.begin(), contents.end(), Content());
 }
 
-void verify(const Content& expected, LoadEngine& engine) {
+void verify(const Content& expected, BulkStore& engine) {
   Content found;
   std::string last;
-  engine.for_each([&](ByteView key, ByteView value) {
+  engine.visit([&](ByteView key, ByteView value) {
     if (found.rows != 0 && key <= last) {
       throw DamagedRecord("keys do not ascend");
     }
     last = key;
     see(found, key, value);
+    return true;
   });
   if (found != expected) {
     throw DamagedRecord(fmt::format("{} rows were loaded, but {} were found, or they differ",
@@ -95,18 +96,20 @@ void verify(const Content& expected, LoadEngine& engine) {
 
 }  // namespace
 
-LoadResult run_load(const LoadOptions& options, const LoadEngineEntry& entry) {
+LoadResult run_load(const LoadOptions& options, const BulkEntry& entry) {
   check_paths(options);
   std::filesystem::create_directories(options.path);
   load::keep_freed_memory();
-  const LoadSettings settings{
-      .directory = options.path, .memory_bytes = options.memory_bytes, .sorted = options.sorted};
+  const BulkSettings settings{.directory = options.path,
+                              .memory_bytes = options.memory_bytes,
+                              .sorted = options.sorted,
+                              .restartable = true};
   LoadResult result;
   result.input_bytes = std::filesystem::file_size(options.input);
   {
     bulk::MemorySampler sampler({});
     const Clock::time_point begin = Clock::now();
-    const std::unique_ptr<LoadEngine> engine = entry.open(settings);
+    const std::unique_ptr<BulkStore> engine = entry.open(settings);
     result.description = engine->description();
     result.content = put_rows(options.input, *engine);
     engine->make_durable();
@@ -117,7 +120,7 @@ LoadResult run_load(const LoadOptions& options, const LoadEngineEntry& entry) {
     result.memory_max = sampler.maxima();
   }
   result.data_bytes = occupied_bytes(options.path);
-  const std::unique_ptr<LoadEngine> engine = entry.open(settings);
+  const std::unique_ptr<BulkStore> engine = entry.open(settings);
   verify(result.content, *engine);
   engine->close();
   return result;

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "experiments/bulk/memory_sampler.h"
+#include "experiments/engines/bulk_store.h"
 #include "experiments/files/content.h"
-#include "experiments/files/load_engine.h"
 
 namespace palimpsest::experiments::files {
 
@@ -38,6 +38,6 @@ struct LoadResult {
   std::uint64_t data_bytes = 0;  ///< of all files, closed
 };
 
-[[nodiscard]] LoadResult run_load(const LoadOptions& options, const LoadEngineEntry& engine);
+[[nodiscard]] LoadResult run_load(const LoadOptions& options, const BulkEntry& engine);
 
 }  // namespace palimpsest::experiments::files

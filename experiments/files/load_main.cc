@@ -80,8 +80,8 @@ std::string json_text(const LoadOptions& options, const LoadResult& result) {
 }
 
 void run() {
-  const LoadEngineEntry engine =
-      find_engine(std::vector{lmdb_load(), rocksdb_load(), wiredtiger_load()}, FLAGS_engine);
+  const BulkEntry engine =
+      find_engine(std::vector{lmdb_bulk(), rocksdb_bulk(), wiredtiger_bulk()}, FLAGS_engine);
   const LoadOptions options = options_of_flags();
   check_output_files(options.path, {{"json", FLAGS_json}});
   const LoadResult result = run_load(options, engine);

@@ -15,7 +15,7 @@
 
 #include "palimpsest/value.h"
 
-#include "base/bytes.h"
+#include "experiments/common/bytes.h"
 #include "experiments/files/content.h"
 
 namespace palimpsest::experiments::files {

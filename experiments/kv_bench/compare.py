@@ -5,9 +5,6 @@ Loads each engine once per scenario, runs the workloads interleaved and repeated
 per scenario, and removes the data. Results stay in one directory per comparison, one JSON file a run.
 """
 import argparse
-import contextlib
-import datetime
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import plan, table  # noqa: E402
-from common import cgroup, comparisons  # noqa: E402
+from common import comparison as base, comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from comparison.fio import Fio  # noqa: E402
@@ -27,20 +24,16 @@ SPACE_MARGIN_BYTES = 2 << 30
 FIO_ERRORS = (subprocess.CalledProcessError, subprocess.TimeoutExpired, ValueError, RuntimeError)
 
 
-class Comparison:
+class Comparison(base.Comparison):
     def __init__(self, arguments):
-        self.arguments = arguments
+        super().__init__(arguments, arguments.scale, "compare")
         self.repetitions, self.scenarios = plan.SCALES[arguments.scale]
         if arguments.scenario:
             self.scenarios = [scenario for scenario in self.scenarios
                               if scenario.name == arguments.scenario]
         self.engines = arguments.engines
         self.with_fio = Fio.available()
-        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-        self.results_directory = os.path.join(arguments.results, f"{stamp}-{arguments.scale}")
-        self.data = os.path.join(arguments.data, f"compare-{os.getpid()}")
         self.results = table.Results()
-        self.failed = []  # runs, and why
         self.deadline = None
         self.fio = None
 
@@ -48,14 +41,8 @@ class Comparison:
 
     def check(self):
         """Prints the plan; leaves out the runs that are impossible here."""
-        for binary in {self.binary(engine) for engine in self.engines}:
-            if not os.access(binary, os.X_OK):
-                raise Failure(f"{binary} is not there; build it with PALIMPSEST_BENCH_PEERS=ON")
-        obstacle = cgroup.obstacle()
-        if obstacle:
-            skipped = [scenario.name for scenario in self.scenarios if scenario.capped]
-            self.scenarios = [scenario for scenario in self.scenarios if not scenario.capped]
-            say(f"{obstacle}; left out: {', '.join(skipped) or 'nothing'}")
+        self.require_binaries(map(self.bench, self.engines))
+        self.scenarios = self.possible(self.scenarios)
         if not self.with_fio:
             say("fio is not installed: no comparison with the device")
         if not self.scenarios:
@@ -70,7 +57,6 @@ class Comparison:
     def check_space(self):
         needed = max(plan.disk_bytes(scenario, self.engines, self.with_fio)
                      for scenario in self.scenarios) + SPACE_MARGIN_BYTES
-        os.makedirs(self.arguments.data, exist_ok=True)
         free = shutil.disk_usage(self.arguments.data).free
         say(f"needs {needed / 2**30:.1f} GiB of disk in {self.arguments.data}; "
             f"{free / 2**30:.1f} GiB are free")
@@ -113,21 +99,17 @@ class Comparison:
         command = self.command(scenario, engine) + ["--mode=load", "--threads=2"]
         try:
             run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        except base.PROCESS_ERRORS as error:
             raise Failure(f"loading {engine}: {reason_of(error)}: {errors.name}") from error
         say(f"loaded {scenario.records:,} records into {engine} in {time.monotonic() - begin:.0f} s")
 
     def measure(self, run):
         begin = time.monotonic()
         result = self.probe(run) if run.config is None else self.measure_engine(run)
-        with open(self.result_file(run.file_stem + ".json"), "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=2)
         self.results.add(run.scenario.name, run.workload.mode, run.threads,
                          run.config.name if run.config else "fio", result)
-        if "failed" in result:
-            self.failed.append(f"{run.label}: {result['failed']}")
-        rate = result.get("page_reads_per_s" if run.config is None else "ops_per_s")
-        outcome = result.get("failed") or f"{table.number(rate)}/s"
+        outcome = self.keep_result(run, result, lambda found: table.number(
+            found.get("page_reads_per_s" if run.config is None else "ops_per_s")) + "/s")
         say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
 
     def probe(self, run):
@@ -147,52 +129,26 @@ class Comparison:
             command.append(f"--seed={run.repetition}")
         timeout = scenario.seconds + scenario.warmup + scenario.prefill_seconds + \
             TIMEOUT_BEYOND_SECONDS
-        with self.log(run.file_stem) as errors, contextlib.ExitStack() as stack:
-            cap = None
-            if scenario.capped:
-                cgroup.drop_page_cache()
-                limit = cgroup.cap_bytes(run.config.engine, scenario.memory_mib)
-                cap = stack.enter_context(cgroup.MemoryCap(limit))
-            try:
-                run_process(command, timeout, cap, errors)
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-                return {"failed": reason_of(error), "command": command}
-            with open(json_file, encoding="utf-8") as file:
-                result = json.load(file)
-            if cap:
-                result["cap_bytes"] = cap.limit_bytes
-                result["cap_peak_bytes"] = cap.peak_bytes()
-            return result
+        capped = (run.config.engine, scenario.memory_mib) if scenario.capped else None
+        return self.result_of_process(command, timeout, run.file_stem, json_file, capped)
 
     # Names and files
 
-    def binary(self, engine):
-        name = "kv_bench" if engine == "palimpsest" else "kv_bench_peers"
-        return os.path.join(self.arguments.build, name)
+    def bench(self, engine):
+        return "tree_bench" if engine == "tree" else self.bench_of("kv_bench", engine)
 
     def command(self, scenario, engine):
-        return [self.binary(engine), f"--engine={engine}",
+        return [self.binary(self.bench(engine)), f"--engine={engine}",
                 f"--path={os.path.join(self.data, engine)}", f"--records={scenario.records}",
                 f"--value_bytes={plan.VALUE_BYTES}", f"--memory_mib={scenario.memory_mib}",
                 f"--page_kib={plan.PAGE_KIB}"]
-
-    def result_file(self, name):
-        return os.path.join(self.results_directory, name)
-
-    def log(self, stem):
-        """A file for the standard error of a process."""
-        return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
 
     def finish(self):
         """The tables, of what there is."""
         if not self.results.rows:
             return
         titles = [(scenario.name, scenario.title) for scenario in self.scenarios]
-        text = table.report(self.results, titles)
-        with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
-            file.write(text)
-        print("\n" + text, flush=True)
-        say(f"report and results: {self.results_directory}")
+        self.publish(table.report(self.results, titles))
 
 
 def parse_arguments():

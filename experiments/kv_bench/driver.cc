@@ -4,17 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <latch>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "experiments/common/crew.h"
 #include "experiments/common/path_lock.h"
 #include "experiments/common/process_stats.h"
 #include "experiments/kv_bench/manifest.h"
@@ -62,9 +58,7 @@ class Phase {
         plan_(plan),
         progress_(progress),
         resident_bytes_max_(resident_bytes_max),
-        states_(states.first(plan.workers)),
-        running_(plan.workers),
-        ready_(plan.workers + 1) {
+        states_(states.first(plan.workers)) {
     for (WorkerState& state : states_) {
       state.ops.store(0, std::memory_order_relaxed);
       state.latency_ns.clear();
@@ -73,27 +67,12 @@ class Phase {
 
   /// Runs the workers to their end; throws the first error of any of them.
   [[nodiscard]] PhaseResult run() {
-    std::vector<std::jthread> threads;
-    threads.reserve(plan_.workers);
-    try {
-      for (std::uint32_t worker = 0; worker < plan_.workers; ++worker) {
-        threads.emplace_back([this, worker] { run_worker(worker); });
-      }
-    } catch (...) {  // the system refuses more threads: end those already waiting
-      fail(std::current_exception());
-      const auto missing = plan_.workers - static_cast<std::uint32_t>(threads.size());
-      ready_.count_down(missing);
-      const std::lock_guard lock(mutex_);
-      running_ -= missing;
-    }
+    Crew crew(plan_.workers, [this](Crew& of, std::uint32_t worker) { run_worker(of, worker); });
     before_ = {.process = read_process_stats(), .engine = engine_.stats()};
-    ready_.arrive_and_wait();
+    crew.go();
     start_ = Clock::now();
-    PhaseResult result = watch();
-    threads.clear();  // joins
-    if (error_) {
-      std::rethrow_exception(error_);
-    }
+    PhaseResult result = watch(crew);
+    crew.join();
     for (const WorkerState& state : states_) {
       result.latency_ns.merge(state.latency_ns);
     }
@@ -101,44 +80,22 @@ class Phase {
   }
 
  private:
-  void run_worker(std::uint32_t worker) noexcept {
-    std::unique_ptr<KvSession> session;
-    try {
-      session = engine_.open_session(plan_.use);
-    } catch (...) {
-      fail(std::current_exception());
+  void run_worker(Crew& crew, std::uint32_t worker) {
+    const std::unique_ptr<KvSession> session = engine_.open_session(plan_.use);
+    crew.start_together();
+    if (!crew.stopping().load()) {
+      const WorkerContext context{.options = options_,
+                                  .chooser = chooser_,
+                                  .stop = crew.stopping(),
+                                  .phase = plan_.number,
+                                  .worker = worker,
+                                  .workers = plan_.workers};
+      plan_.work(*session, context, states_[worker]);
     }
-    ready_.arrive_and_wait();
-    try {
-      if (session && !stop_.load()) {
-        const WorkerContext context{.options = options_,
-                                    .chooser = chooser_,
-                                    .stop = stop_,
-                                    .phase = plan_.number,
-                                    .worker = worker,
-                                    .workers = plan_.workers};
-        plan_.work(*session, context, states_[worker]);
-      }
-      session.reset();
-    } catch (...) {
-      fail(std::current_exception());
-    }
-    const std::lock_guard lock(mutex_);
-    --running_;
-    changed_.notify_all();
   }
 
-  void fail(std::exception_ptr error) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (!error_) {
-      error_ = std::move(error);
-    }
-    stop_.store(true);
-    changed_.notify_all();
-  }
-
-  /// Waits for the end of the phase, taking samples; raises the stop flag at its end.
-  [[nodiscard]] PhaseResult watch() {
+  /// Waits for the end of the phase, taking samples.
+  [[nodiscard]] PhaseResult watch(Crew& crew) {
     PhaseResult result;
     const std::chrono::milliseconds tick =
         options_.sample_ms == 0 ? kTick
@@ -150,7 +107,7 @@ class Phase {
         plan_.seconds < std::numeric_limits<double>::infinity()
             ? start_ + std::chrono::duration_cast<Clock::duration>(Seconds(plan_.seconds))
             : Clock::time_point::max();
-    while (!wait_for_end(std::min(next_tick, deadline)) && Clock::now() < deadline) {
+    while (!crew.wait_for_end(std::min(next_tick, deadline)) && Clock::now() < deadline) {
       const Sample now = sample();
       if (options_.sample_ms != 0 &&
           now.seconds * 1000.0 >=
@@ -165,14 +122,7 @@ class Phase {
       next_tick = std::max(next_tick + tick, Clock::now());
     }
     result.end = sample();
-    stop_.store(true);
     return result;
-  }
-
-  /// True once every worker has ended or one has failed.
-  [[nodiscard]] bool wait_for_end(Clock::time_point until) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, until, [&] { return running_ == 0 || error_ != nullptr; });
   }
 
   [[nodiscard]] Sample sample() {
@@ -213,15 +163,8 @@ class Phase {
   const ProgressLine& progress_;
   std::uint64_t& resident_bytes_max_;
   std::span<WorkerState> states_;
-  std::atomic<bool> stop_{false};
   Counters before_;
   Clock::time_point start_;
-
-  std::mutex mutex_;  ///< guards the two below
-  std::uint32_t running_;
-  std::exception_ptr error_;
-  std::condition_variable changed_;
-  std::latch ready_;
 };
 
 /// The steps of one run, in order.

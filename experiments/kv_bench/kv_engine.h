@@ -1,5 +1,6 @@
-// The interface that the driver needs from a key-value engine; one adapter per engine implements
-// it.
+// The interface that the driver needs from a key-value engine. One adapter (store_engine.h)
+// implements it for all engines; the reference engine and the bare tree (micro/tree_engine.h) have
+// their own.
 //
 // Every adapter does the same work for the same call: lookups copy the value out, an update reads
 // the value, changes it and writes it back, a scan hands every key and value to the sink. Faster
@@ -19,17 +20,11 @@
 #include <span>
 #include <string>
 
-#include "base/bytes.h"
+#include "experiments/common/bytes.h"
+#include "experiments/engines/store.h"
 #include "experiments/kv_bench/records.h"
 
 namespace palimpsest::experiments {
-
-/// The purpose of a session, so that an adapter can prepare the fastest honest way to do it.
-enum class SessionUse : std::uint8_t {
-  load = 1,    ///< insert only, then finish_load
-  read_only,   ///< lookup and scan
-  read_write,  ///< lookup and update
-};
 
 class KvSession {
  public:

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
+#include <stdexcept>
 
 namespace palimpsest::experiments {
 namespace {
@@ -43,22 +42,37 @@ Manifest wanted_manifest(const Options& wanted) {
           .state = DataState::loading};
 }
 
+nlohmann::json to_json(const Manifest& manifest) {
+  return {{"engine", manifest.engine},
+          {"records", manifest.records},
+          {"value_bytes", manifest.value_bytes},
+          {"page_kib", manifest.page_kib},
+          {"load_order", std::string(name_of(manifest.load_order))},
+          {"state", std::string(name_of(manifest.state))}};
+}
+
+std::optional<Manifest> manifest_of(const nlohmann::json& json) {
+  return Manifest{
+      .engine = json.at("engine"),
+      .records = json.at("records"),
+      .value_bytes = json.at("value_bytes"),
+      .page_kib = json.at("page_kib"),
+      .load_order = json.at("load_order") == "random" ? LoadOrder::random : LoadOrder::ascending,
+      .state = state_of(json.at("state"))};
+}
+
 }  // namespace
 
+DataDirectory::DataDirectory(std::filesystem::path path)
+    : directory_(std::move(path), "kv_bench.json", kManifestVersion) {}
+
 DataPlan DataDirectory::plan(const Options& wanted) const {
-  namespace fs = std::filesystem;
-  if (!fs::exists(path_) || (fs::is_directory(path_) && fs::is_empty(path_))) {
+  const std::optional<Manifest> found =
+      directory_.describe(manifest_of, "was not made by kv_bench");
+  if (!found) {
     return {.load = true, .reason = "the path is empty"};
   }
-  if (!fs::is_directory(path_) || !fs::exists(file())) {
-    throw UsageError(fmt::format("{} exists, but was not made by kv_bench; name a new directory",
-                                 path_.string()));
-  }
-  const std::optional<Manifest> found = read();
-  if (!found) {
-    throw UsageError(fmt::format("{} cannot be parsed; remove {} to start anew", file().string(),
-                                 path_.string()));
-  }
+  const std::string path = directory_.path().string();
   Manifest asked = wanted_manifest(wanted);
   if (!wanted.load_order_given) {
     asked.load_order = found->load_order;
@@ -68,7 +82,7 @@ DataPlan DataDirectory::plan(const Options& wanted) const {
   }
   if (scale(*found) != scale(asked)) {
     throw UsageError(fmt::format("{} holds {}; asked for {}. Name another path or give --reload",
-                                 path_.string(), scale(*found), scale(asked)));
+                                 path, scale(*found), scale(asked)));
   }
   switch (found->state) {
     case DataState::closed: break;
@@ -76,64 +90,26 @@ DataPlan DataDirectory::plan(const Options& wanted) const {
     case DataState::open: return {.load = true, .reason = "an earlier run did not close the data"};
   }
   if (wanted.mode == Mode::load) {
-    throw UsageError(
-        fmt::format("{} is loaded already; give --reload to load it again", path_.string()));
+    throw UsageError(fmt::format("{} is loaded already; give --reload to load it again", path));
   }
   return {};
 }
 
 void DataDirectory::start_load(const Options& wanted) {
-  std::filesystem::create_directories(path_);
-  write(wanted_manifest(wanted));
-  std::filesystem::remove_all(data());
-  std::filesystem::create_directory(data());
+  directory_.start(to_json(wanted_manifest(wanted)));
 }
 
 void DataDirectory::set_state(DataState state) {
   std::optional<Manifest> manifest = read();
   if (!manifest) {
-    throw std::runtime_error(fmt::format("{} vanished during the run", file().string()));
+    throw std::runtime_error(fmt::format("{} vanished during the run", directory_.file().string()));
   }
   manifest->state = state;
-  write(*manifest);
+  directory_.write(to_json(*manifest));
 }
 
 std::optional<Manifest> DataDirectory::read() const {
-  std::ifstream in(file());
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
-  try {
-    if (json.at("format_version") != kManifestVersion) {
-      return std::nullopt;
-    }
-    return Manifest{
-        .engine = json.at("engine"),
-        .records = json.at("records"),
-        .value_bytes = json.at("value_bytes"),
-        .page_kib = json.at("page_kib"),
-        .load_order = json.at("load_order") == "random" ? LoadOrder::random : LoadOrder::ascending,
-        .state = state_of(json.at("state"))};
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
-}
-
-// Written aside and renamed, so that an interrupted write leaves the old manifest.
-void DataDirectory::write(const Manifest& manifest) const {
-  const nlohmann::json json = {{"format_version", kManifestVersion},
-                               {"engine", manifest.engine},
-                               {"records", manifest.records},
-                               {"value_bytes", manifest.value_bytes},
-                               {"page_kib", manifest.page_kib},
-                               {"load_order", std::string(name_of(manifest.load_order))},
-                               {"state", std::string(name_of(manifest.state))}};
-  const std::filesystem::path aside = path_ / "kv_bench.json.new";
-  std::ofstream out(aside);
-  out << json.dump(2) << '\n';
-  out.close();
-  if (!out) {
-    throw std::runtime_error(fmt::format("cannot write {}", aside.string()));
-  }
-  std::filesystem::rename(aside, file());
+  return directory_.read(manifest_of);
 }
 
 }  // namespace palimpsest::experiments

@@ -1,11 +1,10 @@
 // The small file beside the data that describes it: which engine wrote it, at which scale, and
 // whether it was left complete.
 //
-// Layout of --path: `kv_bench.json` (this file) and `data/` (the engine's). Nothing else is
-// touched, and a directory with other content is refused.
+// Its name is `kv_bench.json` (common/described_directory.h).
 // State: `loading` while records are inserted, `open` while an engine has the data open, `closed`
-// after a clean close. Engines here run without a log, so data found in another state than `closed`
-// may be half-written; it is loaded again.
+// after a clean close. Engines here promise nothing after a crash, so data found in another state
+// than `closed` may be half-written; it is loaded again.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "experiments/common/described_directory.h"
 #include "experiments/kv_bench/options.h"
 
 namespace palimpsest::experiments {
@@ -28,15 +28,9 @@ struct Manifest {
   DataState state = DataState::loading;
 };
 
-/// What a driver does with a path before a run.
-struct DataPlan {
-  bool load = false;   ///< insert all records
-  std::string reason;  ///< why, for people; empty if the data is used as it is
-};
-
 class DataDirectory {
  public:
-  explicit DataDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit DataDirectory(std::filesystem::path path);
 
   /// Compares the path's data with the options. UsageError if the path holds another scale or
   /// engine, or files that kv_bench did not write. Changes nothing.
@@ -51,13 +45,10 @@ class DataDirectory {
   /// The manifest as stored; nothing if there is none or it cannot be understood.
   [[nodiscard]] std::optional<Manifest> read() const;
 
-  [[nodiscard]] std::filesystem::path data() const { return path_ / "data"; }
+  [[nodiscard]] std::filesystem::path data() const { return directory_.data(); }
 
  private:
-  void write(const Manifest& manifest) const;
-  [[nodiscard]] std::filesystem::path file() const { return path_ / "kv_bench.json"; }
-
-  std::filesystem::path path_;
+  DescribedDirectory directory_;
 };
 
 }  // namespace palimpsest::experiments

@@ -10,10 +10,11 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 
-#include "base/bytes.h"
+#include "experiments/common/bytes.h"
 #include "experiments/common/mix.h"
 #include "experiments/common/record_key.h"
 
@@ -54,12 +55,17 @@ class RecordChange {
   /// Applied exactly once per update that is kept; an adapter that retries applies it to a fresh
   /// copy.
   void operator()(std::span<char> value) noexcept {
+    if (const std::optional<std::uint64_t> count = count_after(value)) {
+      std::memcpy(value.data() + kStampBytes, &*count, sizeof *count);
+    }
+  }
+  /// The counter after the change; nothing for a value with another stamp.
+  [[nodiscard]] std::optional<std::uint64_t> count_after(std::span<const char> value) noexcept {
     if (value.size() < kValueBytesMin || !has_stamp(record_, value.data(), value.size())) {
       damaged_ = true;
-      return;
+      return std::nullopt;
     }
-    const std::uint64_t count = update_count(value.data()) + 1;
-    std::memcpy(value.data() + kStampBytes, &count, sizeof count);
+    return update_count(value.data()) + 1;
   }
 
   [[nodiscard]] bool damaged() const noexcept { return damaged_; }

@@ -1,5 +1,5 @@
-// The interface that the driver needs from a transactional engine; one adapter per engine
-// implements it.
+// The interface that the driver needs from a transactional engine. One adapter (store_engine.h)
+// implements it for all engines; the reference engine has its own.
 //
 // Every adapter does the same work for the same call: one transaction that changes kFieldBytes of
 // one existing record, committed with the given durability. An adapter that meets a conflict
@@ -19,14 +19,10 @@
 #include <optional>
 #include <string>
 
+#include "experiments/engines/store.h"
 #include "experiments/log_bench/records.h"
 
 namespace palimpsest::experiments {
-
-enum class Durability : std::uint8_t {
-  synchronous = 1,  ///< durable when update() returns
-  asynchronous,     ///< durable a stated time later (CommitSettings::flush_every)
-};
 
 class CommitSession {
  public:
@@ -70,7 +66,7 @@ struct CommitSettings {
   std::filesystem::path directory;  ///< exists; empty, or as this engine left it
   std::uint64_t memory_bytes = 0;
   std::uint32_t sessions_max = 0;  ///< most sessions open at once
-  Durability durability = Durability::synchronous;
+  Durability durability = Durability::sync;
   std::chrono::milliseconds flush_every{};  ///< asynchronous: the log is made durable this often
   std::chrono::milliseconds checkpoint_every{};  ///< for engines that checkpoint by time
   std::optional<std::uint64_t> log_bytes_max{};  ///< for engines that checkpoint as the log grows

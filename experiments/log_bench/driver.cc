@@ -4,16 +4,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <filesystem>
-#include <latch>
-#include <limits>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <thread>
 
 #include "base/random.h"
+#include "experiments/common/crew.h"
 #include "experiments/common/mix.h"
 #include "experiments/common/process_stats.h"
 
@@ -22,6 +18,8 @@ namespace {
 
 using Clock = Timeline::Clock;
 using Seconds = std::chrono::duration<double>;
+
+constexpr std::chrono::seconds kPatience{60};
 
 /// One worker's results.
 struct WorkerRecord {
@@ -57,59 +55,37 @@ class EmptyDirectory {
 class Workers {
  public:
   Workers(CommitEngine& engine, const CommitOptions& options, std::span<WorkerRecord> records)
-      : engine_(engine), options_(options), records_(records), opened_(options.threads) {}
+      : engine_(engine), options_(options), records_(records) {}
 
   /// Returns when all have ended; throws the first error of any of them.
   void run(CommitRunResult& result) {
-    std::vector<std::jthread> threads;
-    threads.reserve(options_.threads);
-    try {
-      for (std::uint32_t worker = 0; worker < options_.threads; ++worker) {
-        threads.emplace_back([this, worker] { run_worker(worker); });
-      }
-    } catch (...) {  // the system refuses more threads
-      fail(std::current_exception());
-      opened_.count_down(options_.threads - static_cast<std::ptrdiff_t>(threads.size()));
-    }
-    opened_.wait();
+    Crew crew(options_.threads, [this](Crew& of, std::uint32_t worker) {
+      const std::unique_ptr<CommitSession> session = engine_.open_session();
+      of.start_together();
+      commit_until_end(*session, worker, of.stopping());
+    });
     const auto warmup =
         std::chrono::duration_cast<Clock::duration>(Seconds(options_.warmup_seconds));
     timeline_.emplace(Clock::now() + warmup, options_.step, options_.steps);
-    go_.count_down();
-    threads.clear();  // joins
-    if (error_) {
-      std::rethrow_exception(error_);
+    crew.go();
+    while (!crew.wait_for_end(Clock::now() + kPatience)) {
     }
+    crew.join();
     result.latency_ns = timeline_->total();
     result.series = timeline_->steps();
   }
 
  private:
-  void run_worker(std::uint32_t worker) noexcept {
-    std::unique_ptr<CommitSession> session;
-    try {
-      session = engine_.open_session();
-    } catch (...) {
-      fail(std::current_exception());
+  void commit_until_end(CommitSession& session, std::uint32_t worker,
+                        const std::atomic<bool>& stopping) {
+    if (stopping.load()) {
+      return;  // another thread has failed, and there may be no timeline
     }
-    opened_.count_down();
-    go_.wait();
-    try {
-      if (session) {
-        commit_until_end(*session, worker);
-      }
-      session.reset();
-    } catch (...) {
-      fail(std::current_exception());
-    }
-  }
-
-  void commit_until_end(CommitSession& session, std::uint32_t worker) {
     WorkerRecord& record = records_[worker];
     Timeline::Recorder recorder(*timeline_);
     Random random(mix64(options_.seed) + worker);
     const Clock::time_point end = timeline_->end();
-    while (!failed_.load(std::memory_order_relaxed)) {
+    while (!stopping.load(std::memory_order_relaxed)) {
       const std::uint64_t target = random.below(options_.records);
       const Field field = field_of({.worker = worker + 1, .sequence = record.commits + 1});
       const Clock::time_point begin = Clock::now();
@@ -123,25 +99,12 @@ class Workers {
     }
   }
 
-  void fail(std::exception_ptr error) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (!error_) {
-      error_ = std::move(error);
-    }
-    failed_.store(true);
-  }
-
   static_assert(std::is_same_v<Clock::period, std::nano>);
 
   CommitEngine& engine_;
   const CommitOptions& options_;
   std::span<WorkerRecord> records_;
-  std::latch opened_;  ///< sessions are open, or could not be opened
-  std::latch go_{1};   ///< the timeline is there
   std::optional<Timeline> timeline_;
-  std::atomic<bool> failed_{false};
-  std::mutex mutex_;  ///< guards error_ while workers run
-  std::exception_ptr error_;
 };
 
 std::optional<std::uint64_t> difference(std::optional<std::uint64_t> before,

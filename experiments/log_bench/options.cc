@@ -39,7 +39,7 @@ std::chrono::milliseconds milliseconds(std::string_view flag, std::int64_t value
 void refuse_meaningless(const CommitFlags& flags, const CommitEngineTraits& engine,
                         const CommitOptions& options) {
   const MeaningCheck check(flags.given);
-  check.require(options.durability == Durability::asynchronous, {"flush_ms"},
+  check.require(options.durability == Durability::async, {"flush_ms"},
                 "without --durability=async");
   check.require(engine.takes_delta, {"delta"}, fmt::format("for engine {}", engine.name));
   check.require(engine.bounds_log, {"log_mib"}, fmt::format("for engine {}", engine.name));
@@ -51,16 +51,12 @@ void refuse_meaningless(const CommitFlags& flags, const CommitEngineTraits& engi
 
 }  // namespace
 
-std::string_view name_of(Durability durability) noexcept {
-  return durability == Durability::synchronous ? "sync" : "async";
-}
-
 CommitOptions make_options(const CommitFlags& flags, const CommitEngineTraits& engine) {
   CommitOptions options;
   options.engine = engine.name;
   options.path = flags.path;
-  options.durability = parse_name("durability", flags.durability,
-                                  std::array{Durability::synchronous, Durability::asynchronous});
+  options.durability =
+      parse_name("durability", flags.durability, std::array{Durability::sync, Durability::async});
   options.threads = static_cast<std::uint32_t>(in_range("threads", flags.threads, 1, kThreadsMax));
   options.records = static_cast<std::uint64_t>(in_range("records", flags.records, 1, kRecordsMax));
   options.step = milliseconds("sample_ms", flags.sample_ms);

@@ -14,8 +14,6 @@
 
 namespace palimpsest::experiments {
 
-[[nodiscard]] std::string_view name_of(Durability durability) noexcept;
-
 /// Flags as they were typed. The initial values are the flags' defaults. Signed, so that a negative
 /// number is seen as one.
 struct CommitFlags {
@@ -41,7 +39,7 @@ struct CommitFlags {
 struct CommitOptions {
   std::string engine;
   std::filesystem::path path;
-  Durability durability = Durability::synchronous;
+  Durability durability = Durability::sync;
   std::uint32_t threads = 0;
   std::uint64_t records = 0;
   double warmup_seconds = 0;

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/bytes.h"
+#include "experiments/common/bytes.h"
 #include "experiments/common/record_key.h"
 
 namespace palimpsest::experiments {

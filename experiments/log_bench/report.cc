@@ -47,7 +47,7 @@ json workload(const CommitOptions& options) {
                  {"sample_ms", options.step.count()},
                  {"checkpoint_ms", options.checkpoint_every.count()},
                  {"seed", options.seed}};
-  if (options.durability == Durability::asynchronous) {
+  if (options.durability == Durability::async) {
     fields["flush_ms"] = options.flush_every.count();
   }
   if (options.log_bytes_max) {

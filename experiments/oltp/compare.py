@@ -10,20 +10,18 @@ docs/benchmarks/method.md explains.
 import argparse
 import contextlib
 import dataclasses
-import datetime
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from comparison import goals, plan, plot, table  # noqa: E402
 from comparison.scenarios import SCALES  # noqa: E402
-from common import cgroup, comparisons  # noqa: E402
+from common import cgroup, comparison as base, comparisons  # noqa: E402
 from common.comparisons import Failure, say  # noqa: E402
-from common.databases import Databases, check_free, own_directory  # noqa: E402
+from common.databases import Databases, check_free  # noqa: E402
 from common.processes import reason_of, run_process  # noqa: E402
 from common.source import commit_of_source  # noqa: E402
 from common.tables import number  # noqa: E402
@@ -45,20 +43,16 @@ def config_of(directory):
     return begun
 
 
-class Comparison:
+class Comparison(base.Comparison):
     def __init__(self, arguments):
-        self.arguments = arguments
+        super().__init__(arguments, f"oltp-{arguments.scale}", "oltp-bench")
         self.scale = SCALES[arguments.scale]
         self.engines = [engine for engine in plan.ENGINES if engine in arguments.engines]
         self.scenarios = [self.as_long_as_asked(scenario)
                           for scenario in self.scale.chosen(arguments.scenario)
                           if scenario.engines(self.engines)]
-        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-        self.results_directory = arguments.resume or os.path.join(
-            arguments.results, f"{stamp}-oltp-{arguments.scale}")
-        self.data = own_directory(arguments.data, "oltp-bench")
+        self.results_directory = arguments.resume or self.results_directory
         self.results = table.Results()
-        self.failed = []  # runs, and why
         self.databases = None
 
     def as_long_as_asked(self, scenario):
@@ -71,19 +65,12 @@ class Comparison:
 
     def check(self):
         """Prints the plan; leaves out the runs that are impossible here."""
-        for binary in sorted({self.binary(scenario, engine) for scenario in self.scenarios
-                              for engine in scenario.engines(self.engines)}):
-            if not os.access(binary, os.X_OK):
-                raise Failure(f"{binary} is not there; build it with PALIMPSEST_BENCH_PEERS=ON")
-        obstacle = cgroup.obstacle()
-        if obstacle:
-            skipped = [scenario.name for scenario in self.scenarios if scenario.capped]
-            self.scenarios = [scenario for scenario in self.scenarios if not scenario.capped]
-            say(f"{obstacle}; left out: {', '.join(skipped) or 'nothing'}")
+        self.require_binaries(self.bench(scenario, engine) for scenario in self.scenarios
+                              for engine in scenario.engines(self.engines))
+        self.scenarios = self.possible(self.scenarios)
         if not self.scenarios:
             raise Failure("nothing left to run")
         self.check_resumed()
-        os.makedirs(self.arguments.data, exist_ok=True)
         check_free(self.arguments.data,
                    max(plan.disk_bytes(scenario, self.engines) for scenario in self.scenarios),
                    "the comparison")
@@ -137,8 +124,7 @@ class Comparison:
     def run(self):
         os.makedirs(self.results_directory, exist_ok=True)
         say(f"results in {self.results_directory}")
-        with open(self.result_file("config.json"), "w", encoding="utf-8") as file:
-            json.dump(self.config(), file, indent=2)
+        self.write_json("config.json", self.config())
         begin = time.monotonic()
         estimates, done, there = self.estimates(), 0, None
         self.databases = Databases(self.data)
@@ -176,7 +162,7 @@ class Comparison:
 
     def load(self, scenario, engine):
         begin = time.monotonic()
-        command = [self.binary(scenario, engine), f"--engine={engine}",
+        command = [self.binary(self.bench(scenario, engine)), f"--engine={engine}",
                    f"--path={self.databases.path(engine)}",
                    f"--{scenario.workload.scale_flag}={scenario.scale}",
                    f"--memory_mib={scenario.load_memory_mib or scenario.memory_mib}", "--threads=2",
@@ -184,7 +170,7 @@ class Comparison:
         with self.log(f"{scenario.name}/load-{engine}") as errors:
             try:
                 run_process(command, LOAD_TIMEOUT_SECONDS, errors=errors)
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            except base.PROCESS_ERRORS as error:
                 raise Failure(f"loading {engine}: {reason_of(error)} in "
                               f"{self.results_directory}") from error
         say(f"loaded {engine} in {time.monotonic() - begin:.0f} s")
@@ -193,11 +179,10 @@ class Comparison:
         begin = time.monotonic()
         with self.database_of(run) as path:
             result = self.result_of(run, path)
-        with open(self.result_file(run.file_stem + ".json"), "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=2)
         self.keep(run, result)
-        rate = f"{number(result['tps'])} transactions/s" if "tps" in result else "done"
-        say(f"{run.label}: {result.get('failed') or rate} ({time.monotonic() - begin:.1f} s)")
+        outcome = self.keep_result(run, result, lambda found: (
+            f"{number(found['tps'])} transactions/s" if "tps" in found else "done"))
+        say(f"{run.label}: {outcome} ({time.monotonic() - begin:.1f} s)")
 
     def keep(self, run, result):
         """Adds a result to the tables; with its series, and a plot, if the scenario is judged by it."""
@@ -207,8 +192,6 @@ class Comparison:
             if plot.available() and series:
                 plot.draw(series, run.scenario.title, self.result_file(run.file_stem + ".png"))
         self.results.add(run, result)
-        if "failed" in result:
-            self.failed.append(f"{run.label}: {result['failed']}")
 
     @contextlib.contextmanager
     def database_of(self, run):
@@ -224,57 +207,31 @@ class Comparison:
 
     def result_of(self, run, path):
         scenario, json_file = run.scenario, os.path.join(self.data, "result.json")
-        command = [self.binary(scenario, run.config.engine), f"--path={path}", *run.flags,
+        command = [self.binary(self.bench(scenario, run.config.engine)), f"--path={path}", *run.flags,
                    f"--json={json_file}"]
         if scenario.workload.is_loaded:
             command.append(f"--series={self.series_file(run)}")
         timeout = scenario.seconds + scenario.warmup + TIMEOUT_BEYOND_SECONDS
-        with self.log(run.file_stem) as errors, contextlib.ExitStack() as stack:
-            cap = None
-            if scenario.capped:
-                cgroup.drop_page_cache()
-                limit = cgroup.cap_bytes(run.config.engine, scenario.memory_mib)
-                cap = stack.enter_context(cgroup.MemoryCap(limit))
-            try:
-                run_process(command, timeout, cap, errors)
-            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-                return {"failed": reason_of(error), "command": command}
-            with open(json_file, encoding="utf-8") as file:
-                result = json.load(file)
-            result["command"] = command
-            result["cap_bytes"] = cap.limit_bytes if cap else None
-            result["cap_peak_bytes"] = cap.peak_bytes() if cap else None
-            return result
+        capped = (run.config.engine, scenario.memory_mib) if scenario.capped else None
+        result = self.result_of_process(command, timeout, run.file_stem, json_file, capped)
+        return {"cap_bytes": None, "cap_peak_bytes": None, **result, "command": command}
 
     # Names and files
 
-    def binary(self, scenario, engine):
-        peers = "" if engine == "palimpsest" else "_peers"
-        return os.path.join(self.arguments.build, scenario.workload.name + peers)
+    def bench(self, scenario, engine):
+        return self.bench_of(scenario.workload.name, engine)
 
     def series_file(self, run):
         return self.result_file(run.file_stem + ".csv")
-
-    def result_file(self, name):
-        return os.path.join(self.results_directory, name)
-
-    def log(self, stem):
-        """A file for the standard error of a process."""
-        return open(self.result_file(stem + ".log"), "a", encoding="utf-8")
 
     def finish(self):
         """The tables, of what there is."""
         shutil.rmtree(self.data, ignore_errors=True)
         if not self.results.rows:
             return
-        text = table.report(self.results, self.scenarios)
-        with open(self.result_file("report.md"), "w", encoding="utf-8") as file:
-            file.write(text)
-        with open(self.result_file("report.json"), "w", encoding="utf-8") as file:
-            json.dump(table.to_json(self.results, self.scenarios), file, indent=2)
-        print("\n" + text, flush=True)
-        say(f"report and results: {self.results_directory}; if something is missing: "
-            f"--resume {self.results_directory}")
+        self.write_json("report.json", table.to_json(self.results, self.scenarios))
+        self.publish(table.report(self.results, self.scenarios))
+        say(f"if something is missing: --resume {self.results_directory}")
 
 
 def parse_arguments(words=None):

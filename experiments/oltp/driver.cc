@@ -8,9 +8,9 @@
 #include <memory>
 #include <utility>
 
+#include "experiments/common/crew.h"
 #include "experiments/common/mix.h"
 #include "experiments/common/path_lock.h"
-#include "experiments/oltp/crew.h"
 #include "experiments/oltp/manifest.h"
 #include "experiments/oltp/measure.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiments/common/process_stats.h"
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 #include "experiments/oltp/tally.h"
 
 namespace palimpsest::experiments::oltp {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 
 namespace palimpsest::experiments::oltp {
 

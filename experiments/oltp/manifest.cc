@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-
-#include "experiments/common/result_json.h"
+#include <utility>
 
 namespace palimpsest::experiments::oltp {
 namespace {
@@ -13,48 +11,52 @@ namespace {
 /// Raised when the same scale and seed yield another population, or other stored bytes.
 constexpr int kManifestVersion = 1;
 
+nlohmann::json to_json(const Manifest& manifest) {
+  return {{"workload", manifest.workload}, {"engine", manifest.engine}, {"scale", manifest.scale},
+          {"seed", manifest.seed},         {"loaded", manifest.loaded}, {"runs", manifest.runs}};
+}
+
+std::optional<Manifest> manifest_of_json(const nlohmann::json& json) {
+  return Manifest{.workload = json.at("workload"),
+                  .engine = json.at("engine"),
+                  .scale = json.at("scale"),
+                  .seed = json.at("seed"),
+                  .loaded = json.at("loaded"),
+                  .runs = json.value("runs", std::uint64_t{0})};
+}
+
 }  // namespace
 
+DataDirectory::DataDirectory(std::filesystem::path path, const WorkloadTraits& workload)
+    : directory_(std::move(path), "workload.json", kManifestVersion), workload_(workload) {}
+
 DataPlan DataDirectory::plan(const Options& wanted) const {
-  namespace fs = std::filesystem;
-  if (!fs::exists(path_) || (fs::is_directory(path_) && fs::is_empty(path_))) {
-    return {.load = true, .reason = "the directory does not exist yet"};
-  }
-  if (!fs::is_directory(path_) || !fs::exists(file())) {
-    throw UsageError(fmt::format("--path={}: exists, but holds no workload; name a new directory",
-                                 path_.string()));
-  }
-  const std::optional<Manifest> found = read();
+  const std::optional<Manifest> found = directory_.describe(manifest_of_json, "holds no workload");
   if (!found) {
-    throw UsageError(
-        fmt::format("--path={}: {} has another version or is damaged; remove {} to load anew",
-                    path_.string(), file().string(), path_.string()));
+    return {.load = true, .reason = "the directory does not exist yet"};
   }
   const std::string holds = text_of(*found);
   const std::string asked = text_of(manifest_of(wanted, found->loaded));
   if (holds != asked) {
-    throw UsageError(fmt::format("--path={}: holds {}, not {}; name another path", path_.string(),
-                                 holds, asked));
+    throw UsageError(fmt::format("--path={}: holds {}, not {}; name another path",
+                                 directory_.path().string(), holds, asked));
   }
   return found->loaded ? DataPlan{.load = false, .reason = "loaded by an earlier run"}
                        : DataPlan{.load = true, .reason = "an earlier load was interrupted"};
 }
 
 void DataDirectory::start_load(const Options& wanted) const {
-  std::filesystem::create_directories(path_);
-  write(manifest_of(wanted, false));
-  std::filesystem::remove_all(data());
-  std::filesystem::create_directory(data());
+  directory_.start(to_json(manifest_of(wanted, false)));
 }
 
 void DataDirectory::end_load(const Options& wanted) const {
-  write(manifest_of(wanted, true));
+  directory_.write(to_json(manifest_of(wanted, true)));
 }
 
 std::uint64_t DataDirectory::start_run() const {
   Manifest manifest = read().value();
   const std::uint64_t before = manifest.runs++;
-  write(manifest);
+  directory_.write(to_json(manifest));
   return before;
 }
 
@@ -77,32 +79,7 @@ std::string DataDirectory::text_of(const Manifest& manifest) const {
 }
 
 std::optional<Manifest> DataDirectory::read() const {
-  std::ifstream in(file());
-  const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
-  try {
-    if (json.at("format_version") != kManifestVersion) {
-      return std::nullopt;
-    }
-    return Manifest{.workload = json.at("workload"),
-                    .engine = json.at("engine"),
-                    .scale = json.at("scale"),
-                    .seed = json.at("seed"),
-                    .loaded = json.at("loaded"),
-                    .runs = json.value("runs", std::uint64_t{0})};
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
-}
-
-void DataDirectory::write(const Manifest& manifest) const {
-  const nlohmann::json json = {{"format_version", kManifestVersion},
-                               {"workload", manifest.workload},
-                               {"engine", manifest.engine},
-                               {"scale", manifest.scale},
-                               {"seed", manifest.seed},
-                               {"loaded", manifest.loaded},
-                               {"runs", manifest.runs}};
-  write_file(file().string(), json.dump(2) + "\n");
+  return directory_.read(manifest_of_json);
 }
 
 }  // namespace palimpsest::experiments::oltp

@@ -1,8 +1,8 @@
 // The small file beside the data that describes it: the workload and its scale, the seed, the
 // engine, whether the load has ended, and how many runs have begun since.
 //
-// Layout of --path: `workload.json` (this file) and `data/` (the engine's). A directory with other
-// content is refused. Loaded data is reused, however the last run ended: the engines here recover.
+// Its name is `workload.json` (common/described_directory.h). Loaded data is reused, however the
+// last run ended: the engines here recover.
 // A load that did not end begins anew.
 // Thread-safety: none needed; one driver has the directory (common/path_lock.h).
 #pragma once
@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 
+#include "experiments/common/described_directory.h"
 #include "experiments/oltp/options.h"
 
 namespace palimpsest::experiments::oltp {
@@ -26,16 +26,9 @@ struct Manifest {
   std::uint64_t runs = 0;  ///< begun since the load, however they ended
 };
 
-/// What a driver does with a path before a run.
-struct DataPlan {
-  bool load = false;
-  std::string reason;  ///< why, for people
-};
-
 class DataDirectory {
  public:
-  DataDirectory(std::filesystem::path path, const WorkloadTraits& workload)
-      : path_(std::move(path)), workload_(workload) {}
+  DataDirectory(std::filesystem::path path, const WorkloadTraits& workload);
 
   /// Compares the path's data with the options. UsageError if they differ. Changes nothing.
   [[nodiscard]] DataPlan plan(const Options& wanted) const;
@@ -53,16 +46,14 @@ class DataDirectory {
   /// The stored manifest; nothing if there is none or it is invalid.
   [[nodiscard]] std::optional<Manifest> read() const;
 
-  [[nodiscard]] std::filesystem::path data() const { return path_ / "data"; }
+  [[nodiscard]] std::filesystem::path data() const { return directory_.data(); }
 
  private:
-  [[nodiscard]] std::filesystem::path file() const { return path_ / "workload.json"; }
   [[nodiscard]] Manifest manifest_of(const Options& wanted, bool loaded) const;
   /// "tpcc with --warehouses=10 --seed=1, loaded by palimpsest"
   [[nodiscard]] std::string text_of(const Manifest& manifest) const;
-  void write(const Manifest& manifest) const;
 
-  std::filesystem::path path_;
+  DescribedDirectory directory_;
   const WorkloadTraits& workload_;
 };
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/common/crew.h"
 #include "experiments/common/mix.h"
 #include "experiments/common/result_json.h"
 #include "experiments/oltp/arrivals.h"
-#include "experiments/oltp/crew.h"
 #include "experiments/oltp/operate.h"
 #include "experiments/oltp/reader_turns.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "experiments/common/flag_checks.h"
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 
 namespace palimpsest::experiments::oltp {
 

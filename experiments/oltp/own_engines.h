@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "experiments/oltp/palimpsest_store.h"
+#include "experiments/engines/palimpsest/store.h"
 #include "experiments/oltp/table_bench.h"
 
 namespace palimpsest::experiments::oltp {

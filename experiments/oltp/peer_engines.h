@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "experiments/oltp/lmdb_store.h"
-#include "experiments/oltp/rocksdb_store.h"
+#include "experiments/engines/lmdb/store.h"
+#include "experiments/engines/rocksdb/store.h"
+#include "experiments/engines/wiredtiger/store.h"
 #include "experiments/oltp/table_bench.h"
-#include "experiments/oltp/wiredtiger_store.h"
 
 namespace palimpsest::experiments::oltp {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "experiments/common/record_key.h"
-#include "experiments/oltp/store_session.h"
+#include "experiments/engines/store_session.h"
 #include "experiments/tables/encoded_key.h"
 #include "experiments/tables/encoded_row.h"
 #include "experiments/tables/key.h"
@@ -54,7 +54,7 @@ class RowBatches {
       use(number, Stored(bytes));
       return true;
     };
-    if constexpr (VisitsMany<S>) {
+    if constexpr (HasVisitMany<S>) {
       return use_by(keys, look, [&](std::span<const ByteView> encoded, auto& look_at_one) {
         return session.visit_many(kTableOf<Key>, encoded, look_at_one);
       });
@@ -65,7 +65,7 @@ class RowBatches {
 
   template <class Key, class Change, class PatchOne>
   Access patch_many(S& session, std::span<const Key> keys, Change&& change, PatchOne&& patch_one) {
-    if constexpr (PatchesMany<S>) {
+    if constexpr (HasPatchMany<S>) {
       using Stored = StoredRow<RowOf<Key>>;
       std::size_t damaged = keys.size();
       const Access access = session.patch_many(kTableOf<Key>, encode_all(keys),
@@ -91,7 +91,7 @@ class RowBatches {
 
   template <class Key>
   Access insert_many(S& session, std::span<const Key> keys, std::span<const RowOf<Key>> rows) {
-    if constexpr (InsertsMany<S>) {
+    if constexpr (HasInsertMany<S>) {
       inserted_bytes_.clear();
       inserted_bytes_.reserve(keys.size() * (kKeyBytesOf<Key> + kRowBytesMax<RowOf<Key>>));
       inserted_.clear();
@@ -112,7 +112,7 @@ class RowBatches {
 
   template <class... Keys>
   void prefetch(S& session, std::span<const Keys>... keys) {
-    if constexpr (oltp::Prefetches<S>) {
+    if constexpr (HasPrefetch<S>) {
       if (!session.prefetches()) {
         return;
       }
@@ -143,7 +143,7 @@ class RowBatches {
   template <class Key, class Use>
   Access use_many(S& session, std::span<const Key> keys, Use&& use) {
     return use_by(keys, use, [&](std::span<const ByteView> encoded, auto& use_one) {
-      if constexpr (GetsMany<S>) {
+      if constexpr (HasGetMany<S>) {
         return session.get_many(kTableOf<Key>, encoded, use_one);
       } else {
         Access all = Access::done;

@@ -21,9 +21,9 @@
 #include <memory>
 #include <utility>
 
+#include "experiments/engines/store.h"
 #include "experiments/oltp/batch_inserter.h"
 #include "experiments/oltp/options.h"
-#include "experiments/oltp/store.h"
 #include "experiments/oltp/table_reader.h"
 #include "experiments/oltp/table_session.h"
 #include "experiments/oltp/workload.h"
@@ -92,19 +92,19 @@ class TableBench final : public BenchOn<S> {
   [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t number,
                                                         std::uint64_t seed) override {
     return std::make_unique<TableTerminal<W, Session>>(workload_.transactions(number, seed),
-                                                       open_session(SessionUse::run));
+                                                       open_session(SessionUse::read_write));
   }
 
   void prepare_check([[maybe_unused]] DataState state) override {
     if constexpr (requires(TableReader<Session>& any) { workload_.prepare_check(any, state); }) {
-      TableSession<Session> session(open_session(SessionUse::run));
+      TableSession<Session> session(open_session(SessionUse::read_write));
       TableReader<Session> reader(session);
       workload_.prepare_check(reader, state);
     }
   }
 
   [[nodiscard]] CheckResult check() override {
-    TableSession<Session> session(open_session(SessionUse::run));
+    TableSession<Session> session(open_session(SessionUse::read_write));
     TableReader<Session> reader(session);
     return workload_.check(reader);
   }

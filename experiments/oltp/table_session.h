@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "experiments/common/record_key.h"
+#include "experiments/engines/store.h"
 #include "experiments/oltp/row_batches.h"
-#include "experiments/oltp/store.h"
 #include "experiments/tables/encoded_key.h"
 #include "experiments/tables/encoded_row.h"
 #include "experiments/tables/key.h"
@@ -107,7 +107,7 @@ class TableSession {
       }
     };
     Access access = Access::done;
-    if constexpr (Patches<S>) {
+    if constexpr (HasPatch<S>) {
       access = session_->patch(kTableOf<Key>, encoded.view(), patch_row);
     } else {
       access = session_->rewrite(kTableOf<Key>, encoded.view(),

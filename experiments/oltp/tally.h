@@ -13,7 +13,7 @@
 
 #include "experiments/common/histogram.h"
 #include "experiments/common/live_histogram.h"
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 #include "experiments/oltp/workload.h"
 
 namespace palimpsest::experiments::oltp {

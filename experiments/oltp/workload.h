@@ -21,9 +21,9 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/engines/store.h"
 #include "experiments/oltp/long_reader.h"
 #include "experiments/oltp/options.h"
-#include "experiments/oltp/store.h"
 #include "experiments/tables/session.h"
 
 namespace palimpsest::experiments::oltp {
@@ -136,7 +136,7 @@ class BenchOn : public Bench {
 
   void finish_load() override { store_->finish_load(); }
   std::uint64_t read_everything(std::size_t tables) override {
-    const auto session = store_->open_session(SessionUse::run);
+    const auto session = store_->open_session(SessionUse::read_write);
     std::uint64_t bytes = 0;
     for (std::size_t table = 0; table < tables; ++table) {
       bytes += read_table(*session, TableId{static_cast<std::uint8_t>(table)});
@@ -145,7 +145,7 @@ class BenchOn : public Bench {
   }
   [[nodiscard]] std::unique_ptr<LongReader> open_long_reader(std::size_t tables) override {
     return std::make_unique<LongReaderOn<typename S::Session>>(
-        store_->open_session(SessionUse::run), tables);
+        store_->open_session(SessionUse::read_write), tables);
   }
   [[nodiscard]] StoreCounts counts() const override { return store_->counts(); }
   [[nodiscard]] std::string description() const override { return store_->description(); }

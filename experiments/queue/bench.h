@@ -36,7 +36,7 @@ struct Traffic {
 /// The queue as a workload of oltp/table_bench.h.
 class Queue {
  public:
-  template <oltp::StoreSession S>
+  template <StoreSession S>
   using Session = TableSession<S>;
 
   /// Puts a job and takes one, alternately, so that the number of waiting jobs stays the same.

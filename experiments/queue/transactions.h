@@ -22,7 +22,7 @@ inline constexpr JobKey kFirstJob{0, 0};
 inline constexpr JobKey kLastJob{std::numeric_limits<std::int64_t>::max(),
                                  std::numeric_limits<Number>::max()};
 
-template <oltp::StoreSession S>
+template <StoreSession S>
 class TableSession : public oltp::TableSession<S> {
   using Base = oltp::TableSession<S>;
 
@@ -32,7 +32,7 @@ class TableSession : public oltp::TableSession<S> {
   /// Missing: no job waits.
   Access find_oldest(JobKey& key, JobRow& row) {
     bool found = false;
-    const Access access = Base::visit_rows(kFirstJob, kLastJob, oltp::Direction::forward,
+    const Access access = Base::visit_rows(kFirstJob, kLastJob, Direction::forward,
                                            [&](const JobKey& at, const JobRow& there) {
                                              key = at;
                                              row = there;

@@ -59,7 +59,7 @@ class ForwardingCounter {
 /// TATP as a workload of oltp/table_bench.h.
 class Tatp {
  public:
-  template <oltp::StoreSession S>
+  template <StoreSession S>
   using Session = TableSession<S>;
 
   class Transactions {

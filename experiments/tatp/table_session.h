@@ -10,7 +10,7 @@
 
 namespace palimpsest::experiments::tatp {
 
-template <oltp::StoreSession S>
+template <StoreSession S>
 class TableSession : public oltp::TableSession<S> {
   using Base = oltp::TableSession<S>;
 
@@ -22,7 +22,7 @@ class TableSession : public oltp::TableSession<S> {
     bool found = false;
     const Access access = Base::visit_keys(
         SubscriberNumberKey{number, Limits::min()}, SubscriberNumberKey{number, Limits::max()},
-        oltp::Direction::forward, [&](const SubscriberNumberKey& entry) {
+        Direction::forward, [&](const SubscriberNumberKey& entry) {
           subscriber = {entry.subscriber};
           found = true;
           return false;
@@ -47,7 +47,7 @@ class TableSession : public oltp::TableSession<S> {
 
   template <class Key, class Visit>
   Access visit_all(const Key& first, const Key& last, Visit& visit) {
-    return Base::visit_rows(first, last, oltp::Direction::forward,
+    return Base::visit_rows(first, last, Direction::forward,
                             [&](const Key& key, const RowOf<Key>& row) {
                               visit(key, row);
                               return true;

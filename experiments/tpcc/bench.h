@@ -56,7 +56,7 @@ void load_part(const Population& population, std::uint32_t part, Sink& sink) {
 /// TPC-C as a workload of oltp/table_bench.h.
 class Tpcc {
  public:
-  template <oltp::StoreSession S>
+  template <StoreSession S>
   using Session = TableSession<S>;
 
   /// For all terminals of a thread: each transaction is of any warehouse.

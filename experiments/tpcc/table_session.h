@@ -11,7 +11,7 @@
 
 namespace palimpsest::experiments::tpcc {
 
-template <oltp::StoreSession S>
+template <StoreSession S>
 class TableSession : public oltp::TableSession<S> {
   using Base = oltp::TableSession<S>;
 
@@ -31,7 +31,7 @@ class TableSession : public oltp::TableSession<S> {
     const auto& [w, d] = district;
     return Base::visit_keys(CustomerNameKey{w, d, last, {}, 0},
                             CustomerNameKey{w, d, last, last_text(), kBehindAll},
-                            oltp::Direction::forward, [&](const CustomerNameKey& name) {
+                            Direction::forward, [&](const CustomerNameKey& name) {
                               visit(name);
                               return true;
                             });
@@ -42,7 +42,7 @@ class TableSession : public oltp::TableSession<S> {
     bool found = false;
     const Access access =
         Base::visit_keys(OrderCustomerKey{w, d, c, 0}, OrderCustomerKey{w, d, c, kBehindAll},
-                         oltp::Direction::backward, [&](const OrderCustomerKey& latest) {
+                         Direction::backward, [&](const OrderCustomerKey& latest) {
                            order = {w, d, latest.order};
                            found = true;
                            return false;
@@ -53,13 +53,12 @@ class TableSession : public oltp::TableSession<S> {
   Access oldest_new_order(const DistrictKey& district, NewOrderKey& new_order) {
     const auto& [w, d] = district;
     bool found = false;
-    const Access access =
-        Base::visit_keys(NewOrderKey{w, d, 0}, NewOrderKey{w, d, kBehindAll},
-                         oltp::Direction::forward, [&](const NewOrderKey& oldest) {
-                           new_order = oldest;
-                           found = true;
-                           return false;
-                         });
+    const Access access = Base::visit_keys(NewOrderKey{w, d, 0}, NewOrderKey{w, d, kBehindAll},
+                                           Direction::forward, [&](const NewOrderKey& oldest) {
+                                             new_order = oldest;
+                                             found = true;
+                                             return false;
+                                           });
     return access == Access::done && !found ? Access::missing : access;
   }
 
@@ -67,7 +66,7 @@ class TableSession : public oltp::TableSession<S> {
   Access visit_order_lines(const DistrictKey& district, Number first, Number last, Visit&& visit) {
     const auto& [w, d] = district;
     return Base::visit_rows(OrderLineKey{w, d, first, 0}, OrderLineKey{w, d, last, kBehindAll},
-                            oltp::Direction::forward,
+                            Direction::forward,
                             [&](const OrderLineKey& key, const OrderLineRow& row) {
                               visit(key, row);
                               return true;

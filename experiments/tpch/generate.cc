@@ -8,9 +8,9 @@
 #include <memory>
 #include <system_error>
 
+#include "experiments/common/crew.h"
 #include "experiments/common/flag_checks.h"
 #include "experiments/common/interrupt.h"
-#include "experiments/oltp/crew.h"
 #include "experiments/tpch/parted_file.h"
 #include "experiments/tpch/population.h"
 #include "experiments/tpch/tbl_text.h"
@@ -215,7 +215,7 @@ Generated generate(const GenerateOptions& options, ProgressDisplay& display) {
   Directory directory(options.directory);
   const Clock::time_point begin = Clock::now();
   Generation generation(options);
-  oltp::Crew crew(options.threads, [&](oltp::Crew& all, std::uint32_t) {
+  Crew crew(options.threads, [&](Crew& all, std::uint32_t) {
     all.start_together();
     generation.work(all.stopping());
   });

@@ -11,9 +11,9 @@
 #include "palimpsest/database.h"
 #include "palimpsest/table_of.h"
 
+#include "experiments/common/crew.h"
 #include "experiments/common/flag_checks.h"
 #include "experiments/common/process_stats.h"
-#include "experiments/oltp/crew.h"
 #include "experiments/tpch/generate.h"
 #include "experiments/tpch/population.h"
 #include "experiments/tpch/schemas.h"
@@ -281,7 +281,7 @@ void run(const LoadOptions& options, Database& database, ProgressDisplay& displa
   constexpr std::chrono::milliseconds kSample{10};
   constexpr unsigned kSamplesOfStep = 10;  // of the display, and of the kernel's counters
   Load load(options, database);
-  oltp::Crew crew(options.threads, [&](oltp::Crew& all, std::uint32_t) {
+  Crew crew(options.threads, [&](Crew& all, std::uint32_t) {
     all.start_together();
     load.work(all.stopping());
   });

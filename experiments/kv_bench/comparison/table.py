@@ -1,6 +1,5 @@
 """Tables from the results of a comparison: medians of repetitions, ratios, shares of the device."""
-import statistics
-
+from common.rounds import Rounds
 from common.tables import markdown, number, percent, ratio
 from comparison import plan
 
@@ -9,57 +8,18 @@ PEERS = [peer.name for peer in plan.PEERS]
 RESIDENT_TOLERANCE = 0.05
 
 
-class Results:
-    """Results by row (scenario, mode, threads) and configuration name; each a list over repetitions."""
+class Results(Rounds):
+    """Results by (scenario, mode, threads)."""
 
     def __init__(self):
-        self.rows = {}  # (scenario, mode, threads) -> {config name: [result, ...]}, in order of arrival
+        super().__init__([*(config.name for config in plan.OURS), *PEERS])
 
     def add(self, scenario, mode, threads, config, result):
-        row = self.rows.setdefault((scenario, mode, threads), {})
-        row.setdefault(config, []).append(result)
-
-    def median(self, row, config, field):
-        """The median of a field over the repetitions, or None if there is none."""
-        values = self.values(row, config, field)
-        return statistics.median(values) if values else None
-
-    def spread(self, row, config, field):
-        """(largest - smallest) / median, or None: of one value, too."""
-        values = self.values(row, config, field)
-        middle = statistics.median(values) if len(values) > 1 else 0
-        return (max(values) - min(values)) / middle if middle else None
-
-    def whole(self, row, config):
-        """How many rounds did not fail, and of how many."""
-        results = self.rows[row].get(config, [])
-        return sum("failed" not in result for result in results), len(results)
-
-    def values(self, row, config, field):
-        return [result[field] for result in self.rows[row].get(config, []) if field in result]
-
-    def configs(self, rows):
-        """Names of all configurations in these rows, ours first, fio left out."""
-        order = [OURS, plan.NO_DOUBLE_WRITE.name, *PEERS]
-        present = {name for row in rows for name in self.rows[row]}
-        return [name for name in order if name in present]
-
-    def of_scenario(self, scenario):
-        return [row for row in self.rows if row[0] == scenario]
-
-
-def best_peer(results, row, field):
-    medians = [results.median(row, peer, field) for peer in PEERS]
-    return max((value for value in medians if value is not None), default=None)
-
-
-def lost_rounds(whole, rounds):
-    """The mark after a figure that does not cover all rounds."""
-    return f" ({whole} of {rounds} rounds)" if whole < rounds else ""
+        self.add_to((scenario, mode, threads), config, result)
 
 
 def failure_notes(results, scenario):
-    for row in results.of_scenario(scenario):
+    for row in results.of(scenario):
         for config, found in results.rows[row].items():
             failed = [result["failed"] for result in found if "failed" in result]
             if failed:
@@ -69,20 +29,16 @@ def failure_notes(results, scenario):
 
 def throughput(results, scenario):
     """Operations (records, for scans) a second; medians, with the spread of the repetitions."""
-    rows = results.of_scenario(scenario)
+    rows = results.of(scenario)
     configs = results.configs(rows)
     lines = []
     for row in rows:
         cells = [f"{row[1]}, {row[2]} thread{'s' if row[2] > 1 else ''}"]
-        for config in configs:
-            middle = results.median(row, config, "ops_per_s")
-            spread = results.spread(row, config, "ops_per_s")
-            cells.append(number(middle) + (f" ±{50 * spread:.0f} %" if spread is not None else "") +
-                         lost_rounds(*results.whole(row, config)))
+        cells += [results.cell(row, config, "ops_per_s") for config in configs]
         ours = results.median(row, OURS, "ops_per_s")
         cells += [ratio(ours, results.median(row, peer, "ops_per_s"))
                   for peer in PEERS if peer in configs]
-        cells.append(ratio(ours, best_peer(results, row, "ops_per_s")))
+        cells.append(ratio(ours, results.best(row, PEERS, "ops_per_s")))
         lines.append(cells)
     header = ["per second", *configs, *[f"ours / {peer}" for peer in PEERS if peer in configs],
               "ours / best peer"]
@@ -91,7 +47,7 @@ def throughput(results, scenario):
 
 def device_share(results, scenario):
     """Page reads a second of each engine, as a share of what fio reads at the same depth."""
-    rows = [row for row in results.of_scenario(scenario) if "fio" in results.rows[row]]
+    rows = [row for row in results.of(scenario) if "fio" in results.rows[row]]
     if not rows:
         return None
     configs = results.configs(rows)
@@ -107,10 +63,10 @@ def device_share(results, scenario):
 
 
 def double_write_cost(results, scenario):
-    """Throughput of ours with double-write as a share of that without, per row that has both."""
+    """Throughput of the tree with double-write as a share of that without, per row that has both."""
     lines = []
-    for row in results.of_scenario(scenario):
-        both = results.median(row, OURS, "ops_per_s")
+    for row in results.of(scenario):
+        both = results.median(row, plan.TREE.name, "ops_per_s")
         single = results.median(row, plan.NO_DOUBLE_WRITE.name, "ops_per_s")
         if both is not None and single:
             lines.append(f"double-write, {row[1]}, {row[2]} threads: {percent(both, single)} "
@@ -135,7 +91,7 @@ def resident(results):
             continue
         share, grown, memory, row = worst[name]
         verdict = ""
-        if name in (OURS, plan.NO_DOUBLE_WRITE.name):
+        if name in [config.name for config in plan.OURS]:
             verdict = ": within 105 %" if share <= 1 + RESIDENT_TOLERANCE else ": ABOVE 105 %"
         lines.append([name, f"{memory / plan.MIB:,.0f}", f"{grown / plan.MIB:,.1f}",
                       f"{100 * share:.1f} %{verdict}", f"{row[0]}, {row[1]}, {row[2]} threads"])
@@ -147,7 +103,7 @@ def report(results, scenarios):
     """The whole report as Markdown. `scenarios`: (name, title) pairs."""
     parts = []
     for name, title in scenarios:
-        if not results.of_scenario(name):
+        if not results.of(name):
             continue
         parts += [f"## {title}", throughput(results, name)]
         share = device_share(results, name)

@@ -1,6 +1,8 @@
 """Tables from the results of a comparison: medians of rounds, ratios, and summaries of the series."""
 import statistics
 
+from common.measures import field_of
+from common.rounds import Rounds
 from common.tables import markdown, number, ratio
 from comparison import plan
 
@@ -10,58 +12,18 @@ TITLES = {"sync": "Synchronous: durable when the commit returns",
           "async": "Asynchronous: durable within a stated time"}
 
 
-def field_of(result, path):
-    """The number at "a.b" of nested objects, or None."""
-    for name in path.split("."):
-        if not isinstance(result, dict) or name not in result:
-            return None
-        result = result[name]
-    return result
-
-
-class Results:
-    """Results by (durability, threads) and configuration; each a list over rounds. Series apart."""
+class Results(Rounds):
+    """Results by (durability, threads). Series apart."""
 
     def __init__(self):
-        self.rows = {}  # (durability, threads) -> {config name: [result, ...]}, in order of arrival
+        super().__init__([OURS, *PEERS])
         self.series = {}  # durability -> {config name: result}
 
     def add(self, run, result):
         if run.series:
             self.series.setdefault(run.durability, {})[run.config.name] = result
         else:
-            row = self.rows.setdefault((run.durability, run.threads), {})
-            row.setdefault(run.config.name, []).append(result)
-
-    def of(self, durability):
-        return [row for row in self.rows if row[0] == durability]
-
-    def configs(self, rows):
-        """Names of all configurations in these rows, ours first."""
-        present = {name for row in rows for name in self.rows[row]}
-        return [name for name in [OURS, *PEERS] if name in present]
-
-    def values(self, row, config, path):
-        found = [field_of(result, path) for result in self.rows[row].get(config, [])]
-        return [value for value in found if value is not None]
-
-    def median(self, row, config, path):
-        """The median over the rounds, or None if there is none."""
-        values = self.values(row, config, path)
-        return statistics.median(values) if values else None
-
-    def spread(self, row, config, path):
-        """Half the range over the median, or None: of one value, too."""
-        values = self.values(row, config, path)
-        middle = statistics.median(values) if len(values) > 1 else 0
-        return (max(values) - min(values)) / 2 / middle if middle else None
-
-
-    def lost_rounds(self, row, config):
-        """The mark after a figure that does not cover all rounds."""
-        found = self.rows[row].get(config, [])
-        whole = sum("failed" not in result for result in found)
-        return f" ({whole} of {len(found)} rounds)" if whole < len(found) else ""
+            self.add_to((run.durability, run.threads), run.config.name, result)
 
 
 def threads_of(row):
@@ -75,14 +37,9 @@ def rates(results, durability):
     lines = []
     for row in rows:
         cells = [threads_of(row)]
-        for config in configs:
-            spread = results.spread(row, config, "commits_per_s")
-            cells.append(number(results.median(row, config, "commits_per_s")) +
-                         (f" ±{100 * spread:.0f} %" if spread is not None else "") +
-                         results.lost_rounds(row, config))
-        peers = [results.median(row, peer, "commits_per_s") for peer in PEERS]
-        best = max((rate for rate in peers if rate is not None), default=None)
-        cells.append(ratio(results.median(row, OURS, "commits_per_s"), best))
+        cells += [results.cell(row, config, "commits_per_s") for config in configs]
+        cells.append(ratio(results.median(row, OURS, "commits_per_s"),
+                           results.best(row, PEERS, "commits_per_s")))
         lines.append(cells)
     return markdown(["commits per second", *configs, "ours / best peer"], lines)
 

@@ -56,7 +56,7 @@ class Medians(unittest.TestCase):
     def test_the_middle_not_the_mean(self):
         made = results(palimpsest=[10, 1000, 20])
         self.assertEqual(made.median(ROW, "palimpsest", "ops_per_s"), 20)
-        self.assertEqual(made.spread(ROW, "palimpsest", "ops_per_s"), 990 / 20)
+        self.assertEqual(made.samples(ROW, "palimpsest", "ops_per_s").spread, 990 / 2 / 20)
 
     def test_failed_runs_are_left_out(self):
         made = results(palimpsest=[10, 30])
@@ -64,7 +64,7 @@ class Medians(unittest.TestCase):
         self.assertEqual(made.median(ROW, "palimpsest", "ops_per_s"), 20)
         made.add(*ROW, "lmdb", {"failed": "killed"})
         self.assertIsNone(made.median(ROW, "lmdb", "ops_per_s"))
-        self.assertIsNone(made.spread(ROW, "lmdb", "ops_per_s"))
+        self.assertIsNone(made.samples(ROW, "lmdb", "ops_per_s"))
 
 
 class Throughput(unittest.TestCase):
@@ -96,7 +96,8 @@ class Throughput(unittest.TestCase):
         self.assertIn("lmdb, mixed, 8 threads: 2 of 3 runs failed (killed)", text)
 
     def test_single_write_of_ours_is_no_peer(self):
-        made = results(**{"palimpsest": [100], "palimpsest, single write": [400], "lmdb": [50]})
+        made = results(**{"palimpsest": [100], "bare tree": [100],
+                          "bare tree, single write": [400], "lmdb": [50]})
         header, _, line = cells(table.throughput(made, "beyond-memory"))
         self.assertEqual(dict(zip(header, line))["ours / best peer"], "2.00")
         self.assertEqual(table.double_write_cost(made, "beyond-memory"),

@@ -35,7 +35,7 @@ std::string refusal(const CommitFlags& values, const CommitEngineTraits& engine 
 
 TEST(CommitOptions, DefaultsAreAccepted) {
   const CommitOptions options = make_options(flags(), traits());
-  EXPECT_EQ(options.durability, Durability::synchronous);
+  EXPECT_EQ(options.durability, Durability::sync);
   EXPECT_EQ(options.records, 100'000U);
   EXPECT_EQ(options.steps, 50U);
   EXPECT_DOUBLE_EQ(options.seconds(), 5.0);

@@ -36,7 +36,7 @@ CommitRunResult result() {
 const HostInfo kHost{.cpu = "c", .kernel = "k", .compiler = "g", .commit = "abc", .storage = "s"};
 
 TEST(CommitReport, HasEveryFieldOfTheSchema) {
-  const nlohmann::json json = to_json(options(Durability::asynchronous), result(), kHost);
+  const nlohmann::json json = to_json(options(Durability::async), result(), kHost);
   for (const char* field : {"benchmark",
                             "schema_version",
                             "engine",
@@ -75,7 +75,7 @@ TEST(CommitReport, HasEveryFieldOfTheSchema) {
 }
 
 TEST(CommitReport, RatesAreOfTheMeasuredTimeAndBytesOfAllCommits) {
-  const nlohmann::json json = to_json(options(Durability::asynchronous), result(), kHost);
+  const nlohmann::json json = to_json(options(Durability::async), result(), kHost);
   EXPECT_EQ(json["seconds"], 0.2);
   EXPECT_EQ(json["commits"], 2);
   EXPECT_EQ(json["commits_per_s"], 10.0);
@@ -86,8 +86,7 @@ TEST(CommitReport, RatesAreOfTheMeasuredTimeAndBytesOfAllCommits) {
 }
 
 TEST(CommitReport, ASeriesHasItsEmptySteps) {
-  const nlohmann::json series =
-      to_json(options(Durability::synchronous), result(), kHost)["series"];
+  const nlohmann::json series = to_json(options(Durability::sync), result(), kHost)["series"];
   ASSERT_EQ(series.size(), 2U);
   EXPECT_DOUBLE_EQ(series[0]["seconds"], 0.1);
   EXPECT_EQ(series[0]["commits"], 2);
@@ -99,14 +98,14 @@ TEST(CommitReport, ASeriesHasItsEmptySteps) {
 TEST(CommitReport, WhatDoesNotApplyIsAbsent) {
   CommitRunResult without = result();
   without.log = {};
-  const nlohmann::json json = to_json(options(Durability::synchronous), without, kHost);
+  const nlohmann::json json = to_json(options(Durability::sync), without, kHost);
   for (const char* field : {"flush_ms", "delta", "log_record_bytes", "log_bytes_per_commit"}) {
     EXPECT_FALSE(json.contains(field)) << field;
   }
 }
 
 TEST(CommitReport, SummaryNamesRateAndLog) {
-  const std::string text = summary(options(Durability::synchronous), result());
+  const std::string text = summary(options(Durability::sync), result());
   EXPECT_NE(text.find("10 commits/s (hope)"), std::string::npos) << text;
   EXPECT_NE(text.find("50.0 of log records"), std::string::npos) << text;
 }

@@ -114,10 +114,11 @@ class BankBench : public BenchOn<MemoryStore> {
   }
   [[nodiscard]] std::unique_ptr<Terminal> open_terminal(std::uint32_t /*number*/,
                                                         std::uint64_t seed) override {
-    return std::make_unique<BankTerminal>(store().open_session(SessionUse::run), seed, branches_);
+    return std::make_unique<BankTerminal>(store().open_session(SessionUse::read_write), seed,
+                                          branches_);
   }
   [[nodiscard]] CheckResult check() override {
-    TableSession<MemorySession> session(store().open_session(SessionUse::run));
+    TableSession<MemorySession> session(store().open_session(SessionUse::read_write));
     TableReader reader(session);
     std::int64_t sum = 0;
     reader.scan(AccountKey{0, 0}, AccountKey{branches_, 0},

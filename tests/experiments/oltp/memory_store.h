@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 
 namespace palimpsest::experiments::oltp::test {
 
@@ -155,7 +155,7 @@ class MemorySession {
   }
   bool meets_conflict() {
     check(lock_.owns_lock(), "an operation outside a transaction");
-    return use_ == SessionUse::run && is_nth();
+    return use_ == SessionUse::read_write && is_nth();
   }
   bool is_nth() {
     return intent_ == Intent::read_write && disk_.conflict_every != 0 &&

@@ -1,5 +1,4 @@
-#include "experiments/oltp/palimpsest_store.h"
-
+#include "experiments/engines/palimpsest/store.h"
 #include "tests/experiments/oltp/store_operations.h"
 #include "tests/experiments/oltp/store_sessions.h"
 

@@ -1,6 +1,6 @@
-#include "experiments/oltp/lmdb_store.h"
-#include "experiments/oltp/rocksdb_store.h"
-#include "experiments/oltp/wiredtiger_store.h"
+#include "experiments/engines/lmdb/store.h"
+#include "experiments/engines/rocksdb/store.h"
+#include "experiments/engines/wiredtiger/store.h"
 #include "tests/experiments/oltp/store_operations.h"
 #include "tests/experiments/oltp/store_sessions.h"
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 #include "tests/support/temporary_directory.h"
 
 namespace palimpsest::experiments::oltp::test {
@@ -55,7 +55,7 @@ class StoreFixture : public ::testing::Test {
                            .sessions_max = 8,
                            .isolation = Engine::kIsolation,
                            .durability = Engine::kDurability});
-    session_ = store_->open_session(SessionUse::run);
+    session_ = store_->open_session(SessionUse::read_write);
   }
 
   void reopen() {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 #include "tests/experiments/oltp/store_fixture.h"
 #include "tests/support/eventually.h"
 
@@ -200,7 +200,7 @@ TYPED_TEST_P(StoreOperations, LoadsRowsThatAscendOrNot) {
   load(3 * kRows, 2 * kRows, -1);  // descending, and the table has rows
   load(kRows, kRows + 10, 1);
   this->store_->finish_load();
-  this->session_ = this->store_->open_session(SessionUse::run);
+  this->session_ = this->store_->open_session(SessionUse::read_write);
   this->reopen();
   this->session_->begin(Intent::read_only);
   EXPECT_EQ(this->rows_in(*this->session_, kThird, "0", "9", Direction::forward, 1'000'000).size(),

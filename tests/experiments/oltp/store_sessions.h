@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "experiments/oltp/store.h"
+#include "experiments/engines/store.h"
 #include "tests/experiments/oltp/store_fixture.h"
 
 namespace palimpsest::experiments::oltp::test {
@@ -48,7 +48,7 @@ TYPED_TEST_P(StoreSessions, LosesNoUpdateOfTwoThreads) {
     return session.commit() == Access::done;
   };
   const auto work = [&](bool first_table_first) {
-    const auto session = this->store_->open_session(SessionUse::run);
+    const auto session = this->store_->open_session(SessionUse::read_write);
     for (int done = 0; done < kUpdates;) {
       if (attempt(*session, first_table_first)) {
         ++done;
@@ -59,7 +59,7 @@ TYPED_TEST_P(StoreSessions, LosesNoUpdateOfTwoThreads) {
   };
   std::atomic<bool> ended{false};
   const auto compare = [&] {  // each transaction changes both
-    const auto session = this->store_->open_session(SessionUse::run);
+    const auto session = this->store_->open_session(SessionUse::read_write);
     while (this->has_snapshots() && !ended) {
       session->begin(Intent::read_only);
       failures +=
@@ -77,7 +77,7 @@ TYPED_TEST_P(StoreSessions, LosesNoUpdateOfTwoThreads) {
   ended = true;
   reader.join();
   EXPECT_EQ(failures, 0);
-  this->session_ = this->store_->open_session(SessionUse::run);
+  this->session_ = this->store_->open_session(SessionUse::read_write);
   EXPECT_EQ(this->value_of(kFirst, "count"), std::to_string(2 * kUpdates));
   EXPECT_EQ(this->value_of(kSecond, "count"), std::to_string(2 * kUpdates));
 }
@@ -87,7 +87,7 @@ TYPED_TEST_P(StoreSessions, ChangesTheNewestValueOrMeetsAConflict) {
     GTEST_SKIP() << "the second writer waits for the first";
   }
   this->insert_keys(kFirst, {"key", "other"});
-  const auto late = this->store_->open_session(SessionUse::run);
+  const auto late = this->store_->open_session(SessionUse::read_write);
   late->begin(Intent::read_write);
   EXPECT_EQ(this->value_in(*late, kFirst, "other"), "other!");
   this->write([&](auto& session) {
@@ -125,7 +125,7 @@ TYPED_TEST_P(StoreSessions, InsertsAKeyForOneOfTwo) {
   if (TypeParam::kConcurrency != Concurrency::any) {
     GTEST_SKIP() << "the second writer waits for the first";
   }
-  const auto conflicting_writer = this->store_->open_session(SessionUse::run);
+  const auto conflicting_writer = this->store_->open_session(SessionUse::read_write);
   this->session_->begin(Intent::read_write);
   conflicting_writer->begin(Intent::read_write);
   EXPECT_EQ(this->session_->insert(kFirst, "key", "first"), Access::done);
@@ -146,7 +146,7 @@ TYPED_TEST_P(StoreSessions, FindsNoRowsOfTheTransactionItWillFailFor) {
     GTEST_SKIP() << "the second writer waits for the first";
   }
   this->insert_keys(kFirst, {"next"});
-  const auto conflicting_writer = this->store_->open_session(SessionUse::run);
+  const auto conflicting_writer = this->store_->open_session(SessionUse::read_write);
   this->session_->begin(Intent::read_write);
   conflicting_writer->begin(Intent::read_write);
   EXPECT_EQ(this->replace(*this->session_, kFirst, "next", "2"), Access::done);
@@ -166,7 +166,7 @@ TYPED_TEST_P(StoreSessions, ReadsOneState) {
     GTEST_SKIP() << "no snapshots beside writers";
   }
   this->insert_keys(kFirst, {"a", "b"});
-  const auto reader = this->store_->open_session(SessionUse::run);
+  const auto reader = this->store_->open_session(SessionUse::read_write);
   this->session_->begin(Intent::read_write);
   EXPECT_EQ(this->replace(*this->session_, kFirst, "a", "changed"), Access::done);
   reader->begin(Intent::read_only);

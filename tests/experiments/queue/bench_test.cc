@@ -45,7 +45,7 @@ class QueueBenchTest : public testing::Test {
   }
   /// Opens what an earlier run has loaded.
   std::unique_ptr<oltp::Bench> open() const {
-    oltp::StoreSettings settings;
+    StoreSettings settings;
     settings.tables = workload().tables;
     return engine().open(options(0), settings);
   }

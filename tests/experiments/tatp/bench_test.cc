@@ -74,14 +74,14 @@ class TatpBenchTest : public testing::Test {
 
   /// Opens what an earlier run has loaded.
   std::unique_ptr<oltp::Bench> open(Choice choice = Choice::uniform) const {
-    oltp::StoreSettings settings;
+    StoreSettings settings;
     settings.tables = workload().tables;
     return engine().open(options(0, choice), settings);
   }
 
   template <class Key>
   oltp::test::MemoryDisk::Table& table() {
-    return disk_->tables.at(oltp::index_of(oltp::kTableOf<Key>));
+    return disk_->tables.at(index_of(oltp::kTableOf<Key>));
   }
 
   /// The number of subscribers with another location after so many transactions of that choice.

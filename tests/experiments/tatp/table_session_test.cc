@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "experiments/engines/palimpsest/store.h"
 #include "experiments/oltp/batch_inserter.h"
-#include "experiments/oltp/palimpsest_store.h"
 #include "experiments/oltp/table_reader.h"
 #include "experiments/tatp/bench.h"
 #include "experiments/tatp/transactions.h"
@@ -33,7 +33,7 @@ class InMemory {
  public:
   using Store = oltp::test::MemoryStore;
 
-  std::unique_ptr<Store> open(const oltp::StoreSettings& settings) {
+  std::unique_ptr<Store> open(const StoreSettings& settings) {
     return std::make_unique<Store>(disk_, settings);
   }
   /// Every n-th operation from here on is a conflict; 0: none.
@@ -46,11 +46,11 @@ class InMemory {
 /// A session that is alone there meets no conflict.
 class OnPalimpsest {
  public:
-  using Store = oltp::PalimpsestStore;
+  using Store = PalimpsestStore;
 
-  std::unique_ptr<Store> open(oltp::StoreSettings settings) {
+  std::unique_ptr<Store> open(StoreSettings settings) {
     settings.directory = directory_.path();
-    return oltp::palimpsest_store().open(settings);
+    return palimpsest_store().open(settings);
   }
   void set_conflict_every(std::uint64_t) {}
 
@@ -68,20 +68,20 @@ class TatpTableSession : public testing::Test {
   TatpTableSession() : store_(engine_.open(settings())) {
     const Population population(5);
     population.load(1, kSubscribers, model_);
-    const auto session = store_->open_session(oltp::SessionUse::load);
+    const auto session = store_->open_session(SessionUse::load);
     oltp::LoadProgress progress;
     oltp::BatchInserter inserter(*session, progress);
     population.load(1, kSubscribers, inserter);
     inserter.finish();
-    session_.emplace(store_->open_session(oltp::SessionUse::run));
+    session_.emplace(store_->open_session(SessionUse::read_write));
   }
   void TearDown() override {
     session_.reset();
     store_->close();
   }
 
-  static oltp::StoreSettings settings() {
-    oltp::StoreSettings settings;
+  static StoreSettings settings() {
+    StoreSettings settings;
     settings.tables = workload().tables;
     settings.memory_bytes = std::uint64_t{64} << 20U;
     settings.data_bytes = workload().scale_of(kSubscribers).data_bytes;
@@ -214,7 +214,7 @@ TYPED_TEST(TatpTableSession, TransactionsChangeWhatTheyChangeInTheModel) {
 TYPED_TEST(TatpTableSession, BytesThatAreNoRowAreReported) {
   const SubscriberKey key{7};
   {
-    const auto session = this->store_->open_session(oltp::SessionUse::run);
+    const auto session = this->store_->open_session(SessionUse::read_write);
     session->begin(Intent::read_write);
     ASSERT_EQ(session->rewrite(oltp::kTableOf<SubscriberKey>, EncodedKey(key).view(),
                                [](ByteView bytes) { return bytes.substr(1); }),
@@ -233,12 +233,12 @@ using OnPalimpsestSession = TatpTableSession<OnPalimpsest>;
 
 TEST_F(OnPalimpsestSession, AnotherTransactionIsInTheWayUntilItEnds) {
   const UpdateLocationInput input{.subscriber = number_of(9), .vlr_location = 1'234};
-  TableSession<StoreSession> other(store_->open_session(oltp::SessionUse::run));
+  TableSession<StoreSession> other(store_->open_session(SessionUse::read_write));
   other.begin(Intent::read_write);
   ASSERT_EQ(other.update(SubscriberKey{9}, [](SubscriberRow& row) { row.bits[0] ^= 1; }),
             Access::done);
   EXPECT_EQ(run(*session_, input, output_), Outcome::conflict);
-  EXPECT_EQ(session_->conflict_reason(), oltp::ConflictReason::write_conflict);
+  EXPECT_EQ(session_->conflict_reason(), ConflictReason::write_conflict);
   other.rollback();
   EXPECT_EQ(run(*session_, input, output_), Outcome::committed);
   EXPECT_EQ(run(model_session_, input, output_), Outcome::committed);

@@ -82,11 +82,10 @@ TEST_F(TpccBenchTest, RunsTheMixAndStaysConsistent) {
 
 TEST_F(TpccBenchTest, NoticesAnInconsistency) {
   (void)run(0);
-  const auto& [key, value] =
-      *disk_->tables.at(oltp::index_of(oltp::kTableOf<WarehouseKey>)).begin();
+  const auto& [key, value] = *disk_->tables.at(index_of(oltp::kTableOf<WarehouseKey>)).begin();
   std::string changed = value;
   changed[0] = static_cast<char>(changed[0] + 1);
-  disk_->tables.at(oltp::index_of(oltp::kTableOf<WarehouseKey>))[key] = changed;
+  disk_->tables.at(index_of(oltp::kTableOf<WarehouseKey>))[key] = changed;
   const oltp::RunResult result = run(0);
   EXPECT_EQ(result.check.value().violations, 2U);
   EXPECT_THAT(result.check->first.front(), HasSubstr("condition 1, warehouse 1: W_YTD"));

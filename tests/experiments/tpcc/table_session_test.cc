@@ -31,7 +31,7 @@ static_assert(Reader<oltp::TableReader<MemorySession>>);
 class TpccTableSession : public testing::Test {
  protected:
   TpccTableSession() : store_(disk_, settings()) {
-    const auto session = store_.open_session(oltp::SessionUse::load);
+    const auto session = store_.open_session(SessionUse::load);
     oltp::LoadProgress progress;
     oltp::BatchInserter inserter(*session, progress);
     for_each_table([&]<class Key>(std::type_identity<Key>) {
@@ -48,8 +48,8 @@ class TpccTableSession : public testing::Test {
     inserter.finish();
   }
 
-  static oltp::StoreSettings settings() {
-    oltp::StoreSettings settings;
+  static StoreSettings settings() {
+    StoreSettings settings;
     settings.tables = workload().tables;
     return settings;
   }
@@ -138,7 +138,7 @@ class TpccTableSession : public testing::Test {
   test::ModelSession model_session_{model_};
   std::shared_ptr<oltp::test::MemoryDisk> disk_ = std::make_shared<oltp::test::MemoryDisk>();
   oltp::test::MemoryStore store_;
-  TableSession<MemorySession> session_{store_.open_session(oltp::SessionUse::run)};
+  TableSession<MemorySession> session_{store_.open_session(SessionUse::read_write)};
 };
 
 TEST_F(TpccTableSession, HoldsWhatWasInserted) {
@@ -219,7 +219,7 @@ TEST_F(TpccTableSession, TransactionsChangeWhatTheyChangeInTheModel) {
 }
 
 TEST_F(TpccTableSession, BytesThatAreNoRowAreReported) {
-  auto& district = disk_->tables.at(oltp::index_of(oltp::kTableOf<DistrictKey>));
+  auto& district = disk_->tables.at(index_of(oltp::kTableOf<DistrictKey>));
   district.begin()->second.pop_back();
   session_.begin(Intent::read_write);
   EXPECT_THROW((void)session_.read(DistrictKey{1, 1}, [](const DistrictRow&) {}), DamagedRecord);
