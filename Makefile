@@ -1,7 +1,7 @@
 # The front door: every target installs what it needs (tools/setup) and builds into build/<preset>/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help build run bench-kv bench-log bench-oltp bench-bulk bench-endurance real-files check test fuzz mutate coverage crash soak noise models lint format clean
+.PHONY: help build library run bench-kv bench-log bench-oltp bench-bulk bench-endurance real-files check test fuzz mutate coverage crash soak noise models lint format clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -10,6 +10,11 @@ build:  ## build the release preset without tests: library, tools, experiments (
 	@tools/setup run
 	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF
 	@cmake --build --preset release
+
+library:  ## build libpalimpsest.a alone, for programs that embed it (README: "Embed it")
+	@tools/setup run
+	@cmake --preset release -DPALIMPSEST_BUILD_TESTS=OFF
+	@cmake --build --preset release --target palimpsest_archive
 
 run: build  ## watch TPC-C for a minute on data 2.7 times its memory (first it loads, half a minute)
 	@tools/run
