@@ -52,7 +52,7 @@ void RunMaker::hand_over() {
   changed_.notify_all();
 }
 
-/// Makes a free buffer the one to be filled; waits until one is written if there is none.
+/// Makes a free buffer the one to be filled; if there is none, sorts or waits until one is written.
 void RunMaker::fill_next() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -67,11 +67,7 @@ void RunMaker::fill_next() {
     }
     writes_ = true;
     changed_.notify_all();
-    if (shape_.threads != 0) {
-      changed_.wait(lock);
-    } else {
-      static_cast<void>(do_one(lock, write_memory_.front()));
-    }
+    work_or_wait(lock);
   }
   if (numbers_ != 0 && threads_.empty() && shape_.threads != 0) {
     lock.unlock();
@@ -100,16 +96,19 @@ void RunMaker::finish_transfers() {
                                                              // writes_
     start_threads();
   }
-  // The caller sorts as well; the blocks to write belong to the threads, if there are any.
-  const MutableBytes blocks = shape_.threads == 0 ? write_memory_.front() : MutableBytes();
   std::unique_lock lock(mutex_);
   while (error_ == nullptr && !is_finished()) {
-    if (!do_one(lock, blocks)) {
-      changed_.wait(lock);
-    }
+    work_or_wait(lock);
   }
   if (error_ != nullptr) {
     std::rethrow_exception(error_);
+  }
+}
+
+/// The caller sorts as well; the blocks to write belong to the threads, if there are any.
+void RunMaker::work_or_wait(std::unique_lock<std::mutex>& lock) {
+  if (!do_one(lock, shape_.threads == 0 ? write_memory_.front() : MutableBytes())) {
+    changed_.wait(lock);
   }
 }
 

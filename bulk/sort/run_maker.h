@@ -3,7 +3,7 @@
 // Life of a buffer: free -> filled (add) -> full -> being sorted -> sorted -> being written -> free
 // A full buffer is sorted at once. Buffers are written only once the caller finds no free one:
 // records that fit into memory are never written. From then on buffers are written as soon as they
-// are sorted.
+// are sorted. A caller that finds no free one sorts full ones until one is free.
 // Buffers are numbered as they were filled, and so are their runs: among equal keys, those of the
 // lowest number came first.
 //
@@ -67,6 +67,7 @@ class RunMaker {
   void hand_over();
   void fill_next();
   void finish_transfers();
+  void work_or_wait(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] Slot* oldest(State state) noexcept;
   void start_threads();
   void stop_threads() noexcept;

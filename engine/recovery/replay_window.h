@@ -10,7 +10,7 @@
 // processor's cache.
 //
 // Why threads and no task library: each page belongs to one worker for good, each worker takes the
-// windows in order, and nothing is handed over; there is nothing to schedule.
+// windows in order, and nothing is handed over; there is nothing to schedule (decision 060).
 // Invariants: (1) all records of a page go to one worker, window after window in rising GSNs; (2)
 // at most kWindows windows exist, so that memory is bounded.
 // Thread-safety: the queue's functions as named, one reader and the workers. A window belongs to
