@@ -176,7 +176,7 @@ TEST_P(SortOf, ARecordBeyondTheLimitIsRefusedAndNothingElse) {
   const std::size_t limit = sort.record_bytes_max();
   sort.add("b", "1");
   EXPECT_EQ(error_of([&] { return sort.add("k", std::string(limit, 'v')), 0; },
-                     fmt::format("{} at most", limit)),
+                     fmt::format("a record may have {}", limit)),
             ErrorCode::invalid_argument);
   sort.add("a", std::string(limit - 1, 'v'));
   sort.finish();
