@@ -38,7 +38,7 @@ TEST(TablesTogetherTest, EachIsDoneOnce) {
   }
 }
 
-TEST(TablesTogetherTest, WhatFailsForOneLeavesTheOthers) {
+TEST(TablesTogetherTest, AFailureOfOneTableLeavesTheRest) {
   std::set<std::size_t> done;
   const WorkTogether work = work_on_all(3, done, [](std::size_t table) {
     if (table == 11) {
