@@ -77,8 +77,11 @@ class DirectoryLoad {
                       options_.directory.string()));
     }
     tables_ = std::move(manifest.tables);
-    std::ranges::stable_sort(tables_, std::ranges::greater(),
-                             [&](const DumpedTable& table) { return bytes_of(table); });
+    std::ranges::sort(tables_, [&](const DumpedTable& one, const DumpedTable& other) {
+      const auto bytes = bytes_of(one);
+      const auto others = bytes_of(other);
+      return bytes != others ? bytes > others : one.file < other.file;
+    });
   }
   [[nodiscard]] std::string path_of(const DumpedTable& table) const {
     return (options_.directory / table.file).string();
