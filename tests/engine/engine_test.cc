@@ -13,6 +13,7 @@
 
 #include "palimpsest/error.h"
 
+#include "btree/log_change.h"
 #include "buffer/page_file.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/crash_images.h"
