@@ -296,7 +296,7 @@ TEST_F(PageFileTest, RefusesHostileHeaders) {
   };
   hostile("page size 0 is not", [](FileHeader& h) { h.page_size_bytes = 0; });
   hostile("page size 131072 is not", [](FileHeader& h) { h.page_size_bytes = 131072; });
-  hostile("ring is said to begin at 4096", [](FileHeader& h) { h.ring_offset_bytes = 4096; });
+  hostile("ring begins at 4096", [](FileHeader& h) { h.ring_offset_bytes = 4096; });
   hostile("a ring of 4294967295 batches", [](FileHeader& h) { h.ring_batches = ~0U; });
   hostile("batches of 1 pages", [](FileHeader& h) { h.batch_pages = 1; });
   hostile("is truncated", [](FileHeader& h) { h.page_count = ~std::uint64_t{0}; });

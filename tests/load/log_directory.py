@@ -57,7 +57,7 @@ class LogDirectory(Command):
         for code, command in ((3, ["check", self.database]), (1, ["log", self.database]),
                               (1, ["dump", self.database, "t"])):
             done = self.run_tool(*command, "--log-directory", elsewhere, code=code)
-            self.assertIn(f"{elsewhere}: there is no log".encode(), done.stderr)
+            self.assertIn(f"{elsewhere}: no log is there".encode(), done.stderr)
         self.assertEqual(os.listdir(elsewhere), [])
         self.assertEqual(self.dump("t", "--header=off", *self.there), b"1,a\n2,b\n")
 

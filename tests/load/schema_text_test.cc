@@ -102,8 +102,8 @@ TEST(SchemaTextTest, NamesPlaceAndReason) {
 }
 
 TEST(SchemaTextTest, RefusesWhatNoTableIs) {
-  EXPECT_THAT(fault_of("a int8 null primary key"), HasSubstr("may be null"));
-  EXPECT_THAT(fault_of("a int8, a int8, primary key (a)"), HasSubstr("there twice"));
+  EXPECT_THAT(fault_of("a int8 null primary key"), HasSubstr("must not be nullable"));
+  EXPECT_THAT(fault_of("a int8, a int8, primary key (a)"), HasSubstr("named twice"));
   EXPECT_THAT(fault_of("a decimal(39,2) primary key"), HasSubstr("39 digits"));
   EXPECT_THAT(fault_of("a decimal(4294967296) primary key"), HasSubstr("a number is expected"));
   EXPECT_THAT(fault_of("a int8 primary key, index i (b)"), HasSubstr("no column \"b\""));

@@ -188,7 +188,7 @@ class Refusals(Backup):
         with open(mine, "w", encoding="utf-8") as file:
             file.write("text")
         self.assertIn("already_exists",
-                      self.refused('a backup needs an empty directory; there is "mine"'))
+                      self.refused('a backup needs an empty directory, but this one has "mine"'))
         self.assertEqual(contents(self.copy), {"mine": b"text"})
         self.refused("mine", copy=mine)
         os.remove(mine)
@@ -229,7 +229,7 @@ class Refusals(Backup):
             message = self.refused("is in use")
             holder.communicate("\n", timeout=60)
         self.assertRegex(message, r"^palimpsest backup: locked: .*; the program that has it open can "
-                                  r"copy it meanwhile, by Database::backup\(\)\n$")
+                                  r"copy it with Database::backup\(\)\n$")
 
     def test_no_room(self):
         alone = ["unshare", "--user", "--map-root-user", "--mount"]

@@ -192,7 +192,7 @@ class CheckCommand(Checked):
 
     def test_not_closed(self):
         self.make(self.folder, "crash")
-        recovered = "palimpsest check: .* was not closed cleanly: .*recover\n"
+        recovered = "palimpsest check: .* was not closed cleanly: .*recover it\n"
         done = self.checked(says=recovered)
         self.assertIn("sound", done.stdout)
         self.assertIn("1999 records", done.stdout)
@@ -286,7 +286,7 @@ class CheckTables(Checked):
         self.assertEqual(self.tables(lines)[1], [("people", "by_name", True, 3000)])
         unused = self.kind(lines, "unused_tree")
         self.assertEqual([(tree["state"], tree["records"]) for tree in unused], [("waiting", 3000)])
-        self.assertIn(f'tree "{unused[0]["name"]}": of no table: its 3000 records are removed',
+        self.assertIn(f'tree "{unused[0]["name"]}": of no table: its 3000 records will be removed',
                       self.checked().stdout)
 
     def test_entries(self):

@@ -73,13 +73,13 @@ class Refusals:
 
     def test_not_closed(self):
         self.make("crash", MAKE_DATABASE)
-        self.looked(says=f"palimpsest {self.COMMAND}: .* was not closed cleanly: .*recover\n")
+        self.looked(says=f"palimpsest {self.COMMAND}: .* was not closed cleanly: .*recover it\n")
 
     def test_more_to_recover_than_fits(self):
         self.make("crash-long", MAKE_DATABASE)
         self.refused("out_of_memory", r"more to recover than 1 MiB can hold \(--memory-mib\)",
                      "--memory-mib", "1")
-        self.looked("--memory-mib", "32", says=f"palimpsest {self.COMMAND}: .*recover\n")
+        self.looked("--memory-mib", "32", says=f"palimpsest {self.COMMAND}: .*recover it\n")
 
     def test_in_use(self):
         with subprocess.Popen([MAKE_DATABASE, self.folder, "hold"], stdin=subprocess.PIPE,

@@ -185,7 +185,7 @@ class StatCommand(Refusals, ClosedCommand):
         self.make("leak", MAKE_DATABASE)
         file = self.of_kind(self.agree(code=1), "file")[0]
         self.assertEqual(file["unreached_pages"], 1)
-        self.assertIn("1 pages are in use, and no tree reaches them", self.looked(code=1).stderr)
+        self.assertIn("1 pages are in use, but no tree reaches them", self.looked(code=1).stderr)
 
 
 if __name__ == "__main__":

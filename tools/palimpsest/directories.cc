@@ -42,7 +42,7 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
     return device;
   }
   if (!log.empty()) {
-    throw Error(ErrorCode::not_found, fmt::format("{}: there is no log", device->path()));
+    throw Error(ErrorCode::not_found, fmt::format("{}: no log is there", device->path()));
   }
   if (device->exists(kLogFolder)) {
     auto folder = open_quietly(path + "/" + kLogFolder);
@@ -55,8 +55,7 @@ std::unique_ptr<io::Device> open_log_directory(const std::string& path, const st
   }
   throw Error(
       ErrorCode::not_found,
-      fmt::format("{}: there is no log beside the pages: name its directory with --log-directory",
-                  device->path()));
+      fmt::format("{}: no log beside the pages; --log-directory says where it is", device->path()));
 }
 
 bool has_log(const std::string& path, const std::string& log) {

@@ -172,7 +172,7 @@ TEST_F(AlterTableTest, WhatAFunctionDoesWrongIsTold) {
                   return by.alter_table("account", same,
                                         [](const RowView&, std::span<Value> row) { row[0] = 3; });
                 },
-                "the key of a row stays, in row (0)"),
+                "altering it cannot change the key of a row, in row (0)"),
             ErrorCode::invalid_argument);
   EXPECT_EQ(error_of(
                 [&] {

@@ -343,7 +343,8 @@ TEST(StructMap, WhatCannotBeAMemberIsRefused) {
               ErrorCode::invalid_argument)
         << reason;
   };
-  refused({{"quantty", &Wrong::number}}, "table \"stock\", column \"quantty\": there is none");
+  refused({{"quantty", &Wrong::number}},
+          "table \"stock\", column \"quantty\": there is no such column");
   refused({{"quantity", &Wrong::number}, {"quantity", &Wrong::number}},
           "the struct has two members for it");
   refused({{"quantity", &Wrong::other}},

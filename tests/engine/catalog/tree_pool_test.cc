@@ -211,7 +211,7 @@ TEST_F(TreePoolTest, TooLittleMemoryForWhatIsThereIsSaidAtOnce) {
     database_->checkpointer().run();
   }
   database_->close();
-  EXPECT_EQ(error_of([&] { return open(0), 0; }, "open it with 2 times as much"),
+  EXPECT_EQ(error_of([&] { return open(0), 0; }, "open the database with 2 times as much"),
             ErrorCode::out_of_memory);
   open(kLarge);
   EXPECT_EQ(trees(), (most + 49) / 50 * 50);

@@ -156,7 +156,7 @@ TEST(RowWriter, RowsMayBeTooLong) {
   std::string rows = "before";
   row->begin(rows);
   ASSERT_TRUE(row->set_integer(0, 1) && row->set_text(1, half) && row->set_text(2, half));
-  EXPECT_EQ(error_of([&] { return row->end(); }, "it has at most 1073741824"),
+  EXPECT_EQ(error_of([&] { return row->end(); }, "is too long: the longest has 1073741824"),
             ErrorCode::invalid_argument);
   EXPECT_EQ(rows, "before");
 }

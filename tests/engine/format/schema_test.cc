@@ -89,8 +89,9 @@ void expect_refused(const std::vector<Refusal>& refusals) {
 
 TEST(Schema, WhatNoTableCanBeIsRefused) {
   const std::vector<Refusal> refusals{
-      {[](TableSchema& table) { table.name.clear(); }, "a name has 1 to 127 bytes, this one 0"},
-      {[](TableSchema& table) { table.name.assign(128, 'n'); }, "this one 128"},
+      {[](TableSchema& table) { table.name.clear(); },
+       "a name must have 1 to 127 bytes, this one has 0"},
+      {[](TableSchema& table) { table.name.assign(128, 'n'); }, "this one has 128"},
       {[](TableSchema& table) { table.name = "a\nb"; }, "control characters"},
       {[](TableSchema& table) { table.columns.clear(); }, "0 columns: it must have 1 to 1000"},
       {[](TableSchema& table) { table.columns.resize(1001, {.name = "c", .type = int8()}); },

@@ -61,8 +61,9 @@ TEST(Value, BytesOfOtherTypesAreViewed) {
 }
 
 TEST(Value, AskingForAnotherKindIsRefused) {
-  EXPECT_EQ(test::error_of([] { return Value(1).as_bytes(); }, "asked for as bytes, it is integer"),
-            ErrorCode::invalid_argument);
+  EXPECT_EQ(
+      test::error_of([] { return Value(1).as_bytes(); }, "requested as bytes, but is integer"),
+      ErrorCode::invalid_argument);
   EXPECT_EQ(test::error_of([] { return Value().as_integer(); }, "it is null"),
             ErrorCode::invalid_argument);
 }

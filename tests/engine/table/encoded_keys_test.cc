@@ -48,7 +48,7 @@ TEST_F(EncodedKeys, WholeKeysAreJudged) {
   EXPECT_TRUE(refuses(orders_, {7}, "table \"orders\": a key of 1 values: it has 2 columns"));
   EXPECT_TRUE(refuses(orders_, {7, "x", 1}, "a key of 3 values"));
   EXPECT_TRUE(refuses(orders_, {7, 8}, "column \"code\""));
-  EXPECT_TRUE(refuses(orders_, Key::encoded("\x80"), "1 bytes that are no key"));
+  EXPECT_TRUE(refuses(orders_, Key::encoded("\x80"), "1 bytes that are not a key"));
   EXPECT_TRUE(refuses(by_code_, Key::encoded("x"), "index \"by_code\": keys of an index"));
   EXPECT_TRUE(refuses(keys_, Key::encoded(""), "table \"blobs\": a key of 0 bytes"));
   EXPECT_TRUE(refuses(keys_, {""}, "a key of 0 bytes: keys must have 1 to 512"));

@@ -359,7 +359,7 @@ TEST_F(TableWriterTest, LargeRows) {
   });
   const auto transaction = table_.begin();
   EXPECT_EQ(error_of([&] { return table_.in(transaction).modify({9}, [](RowEditor&) {}); },
-                     "the row of key (9) does not lie in its page"),
+                     "the row of key (9) is larger than about a quarter of a page"),
             ErrorCode::invalid_argument);
   const std::vector<Value> ids{2, 3, 9};
   const auto key_of = [&](std::size_t number) { return Key(std::span(ids).subspan(number, 1)); };
@@ -368,8 +368,8 @@ TEST_F(TableWriterTest, LargeRows) {
     return error_of([&] { static_cast<void>(table_.in(transaction).modify_many(keys, edit)); },
                     message) == ErrorCode::invalid_argument;
   };
-  EXPECT_TRUE(
-      message_of([](std::size_t, RowEditor&) {}, "the row of key (9) does not lie in its page"));
+  EXPECT_TRUE(message_of([](std::size_t, RowEditor&) {},
+                         "the row of key (9) is larger than about a quarter of a page"));
   const auto first_refused = [](std::size_t number, RowEditor& row) {
     number == 0 ? void(row.bytes()[0] = '\xFF') : void();  // nulls of no column
   };

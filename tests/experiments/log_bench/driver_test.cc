@@ -175,12 +175,12 @@ TEST_F(CommitDriverTest, AnUpdateThatWasNeverMadeIsNoticed) {
     const Field field = field_of({.worker = 9, .sequence = 1});
     std::copy(field.begin(), field.end(), store.values[7].begin() + kFieldOffset);
   };
-  EXPECT_THAT(failure(options()), HasSubstr("carries update 1 of worker 9"));
+  EXPECT_THAT(failure(options()), HasSubstr("holds update 1 of worker 9"));
 }
 
 TEST_F(CommitDriverTest, DamageBesideTheFieldIsNoticed) {
   faults_.between = [](MemoryValues& store) { store.values[7][0] ^= 1; };
-  EXPECT_THAT(failure(options()), HasSubstr("record 7: bytes changed"));
+  EXPECT_THAT(failure(options()), HasSubstr("record 7: bytes outside of all updates have changed"));
 }
 
 TEST_F(CommitDriverTest, AMissingRecordIsNoticed) {
