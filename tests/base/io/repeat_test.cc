@@ -217,7 +217,8 @@ TEST_F(RepeatTest, ErrorsHaveCodesAndNameOperationPlaceAndReason) {
   EXPECT_EQ(test::error_of([&] { file_.read(512, {memory_, 1024}); }, &message),
             ErrorCode::io_error);
   EXPECT_EQ(message,
-            "read of 1024 bytes at offset 512 of \"dir/scripted\" failed: the file ends before");
+            "read of 1024 bytes at offset 512 of \"dir/scripted\" failed: the file ends before "
+            "the end of the transfer");
   // None of these is final.
   EXPECT_FALSE(file_.failed());
   EXPECT_NO_THROW(file_.write(0, {memory_, 512}));

@@ -131,7 +131,7 @@ TEST_F(AlterTableTest, WhatIsNotDoneChangesNothing) {
   is_refused({.columns = {id, owner, balance, {"new", int8()}}, .renamed = {}}, "row (0)");
   is_refused({.columns = {id, balance}, .renamed = {}}, "index \"by_owner\"");
   is_refused({.columns = {owner, balance}, .renamed = {}}, "it is in the key");
-  is_refused({.columns = {{"id", int32()}, owner, balance}, .renamed = {}}, "stays int64");
+  is_refused({.columns = {{"id", int32()}, owner, balance}, .renamed = {}}, "must stay int64");
   is_refused({.columns = {id, owner, owner}, .renamed = {}}, "owner");
   is_refused({.columns = {}, .renamed = {}}, "it is in the key");
   is_refused({.columns = {id, owner, balance}, .renamed = {{"none", "owner"}}}, "none");
@@ -363,7 +363,7 @@ TEST_F(AlterTableTest, WhatWasMadeForOtherColumnsIsRefused) {
   };
   EXPECT_EQ(row.get(balance), 70) << "a copy keeps its columns";
   EXPECT_EQ(structs.of(row).balance, 70);
-  is_refused([&] { return table.get({7})->get(balance); }, "other columns");
+  is_refused([&] { return table.get({7})->get(balance); }, "before its columns were altered");
   is_refused([&] { return table.modify({7}, [&](RowEditor& to) { to.set(balance, 1); }); },
              "account");
   is_refused([&] { return structs.get({7}); }, "other columns");

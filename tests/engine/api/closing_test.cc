@@ -279,7 +279,8 @@ TEST_F(ClosingTest, ClosingThatIsRefusedLeavesItOpen) {
   const Table table = database.create_table(notes());
   Transaction transaction = database.begin();
   table.insert(transaction, {1, "x"}).require();
-  EXPECT_EQ(error_of([&] { return database.close(), 0; }, "active"), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { return database.close(), 0; }, "are open: end them"),
+            ErrorCode::invalid_argument);
   table.insert(transaction, {2, "y"}).require();
   transaction.commit();
   EXPECT_EQ(count_notes(database), 2);

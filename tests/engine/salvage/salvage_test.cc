@@ -112,7 +112,7 @@ TEST_F(SalvageTest, Refusals) {
   EXPECT_EQ(error_of([&] { return salvage(directory_.path(), copy); }), ErrorCode::not_found);
   EXPECT_EQ(error_of([&] { return salvage(path(), path()); }), ErrorCode::already_exists);
   EXPECT_EQ(
-      error_of([&] { return salvage(path(), path() + "/copy"); }, "the copy needs a directory"),
+      error_of([&] { return salvage(path(), path() + "/copy"); }, "needs a directory of its own"),
       ErrorCode::invalid_argument);
   EXPECT_FALSE(std::filesystem::exists(path() + "/copy"));
   EXPECT_FALSE(std::filesystem::exists(copy));

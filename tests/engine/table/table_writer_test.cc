@@ -246,9 +246,9 @@ TEST_F(TableWriterTest, RowsThatDoNotFitAreRefused) {
   const std::string key = before_.begin()->first;
   EXPECT_TRUE(refuses([&] { return writes.insert(EncodedRow::of(key, "short")); }, "\"people\""));
   EXPECT_TRUE(refuses([&] { return writes.upsert(EncodedRow::of("k", before_.begin()->second)); },
-                      "no key"));
+                      "not a key"));
   EXPECT_TRUE(refuses([&] { return writes.rewrite({1}, [](const RowView&) { return "none"; }); },
-                      "no row"));
+                      "not a row"));
   transaction->commit();
   EXPECT_TRUE(is_as_before());
 }
