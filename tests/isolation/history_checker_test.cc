@@ -194,8 +194,8 @@ TEST(MalformedHistory, IsRefused) {
   EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"index":0,"value":[["r",1,[1,]]]})"),
               HasSubstr("value: must be"));
   EXPECT_THAT(refusal_of(R"({"type":"ok","process":1)"), HasSubstr("does not end"));
-  EXPECT_THAT(refusal_of(R"({"process":1,"index":0,"value":[]})"), HasSubstr("no type"));
-  EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"value":[]})"), HasSubstr("no index"));
+  EXPECT_THAT(refusal_of(R"({"process":1,"index":0,"value":[]})"), HasSubstr("without type"));
+  EXPECT_THAT(refusal_of(R"({"type":"ok","process":1,"value":[]})"), HasSubstr("without index"));
   EXPECT_THAT(refusal_of(R"({"type":"ok","index":0,"index":0,"process":1,"value":[]})"),
               HasSubstr("index is named twice"));
   History history;
