@@ -64,7 +64,7 @@ TEST(Value, AskingForAnotherKindIsRefused) {
   EXPECT_EQ(
       test::error_of([] { return Value(1).as_bytes(); }, "requested as bytes, but is integer"),
       ErrorCode::invalid_argument);
-  EXPECT_EQ(test::error_of([] { return Value().as_integer(); }, "it is null"),
+  EXPECT_EQ(test::error_of([] { return Value().as_integer(); }, "but is null"),
             ErrorCode::invalid_argument);
 }
 

@@ -457,7 +457,7 @@ TEST_F(TableWriterTest, WrongEntriesAreCorruption) {
   ASSERT_TRUE(by_city.insert(entry.key, entry.value));
   const auto another = table_.begin();
   EXPECT_EQ(error_of([&] { return table_.in(another).insert({1, "Ada", "Rome", 31, kNoNote}); },
-                     "index \"by_city\": an entry of the row (1) is there"),
+                     "index \"by_city\": an entry of the row (1) exists and should not"),
             ErrorCode::corruption);
 }
 
