@@ -15,8 +15,8 @@ namespace palimpsest {
 
 class Failure {
  public:
-  /// Records the failure. A later call keeps the first reason.
-  void happen(std::string_view reason) noexcept {
+  /// Records the failure. A later call keeps the first reason. Whether this is the first call.
+  bool happen(std::string_view reason) noexcept {
     {
       const std::lock_guard guard(mutex_);
       try {
@@ -26,7 +26,7 @@ class Failure {
       } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for the reason
       }
     }
-    happened_.store(true, std::memory_order_release);
+    return !happened_.exchange(true, std::memory_order_acq_rel);
   }
 
   [[nodiscard]] bool has_happened() const noexcept {

@@ -79,15 +79,16 @@ void write_new_file(io::File& file, FileHeader& header) {
 }  // namespace
 
 PageFile::PageFile(io::Device& device, std::unique_ptr<io::File> file, const FoundHeader& found,
-                   bool read_only, std::uint64_t page_count)
+                   const OpenOptions& options, std::uint64_t page_count)
     : device_(device),
       file_(std::move(file)),
-      read_only_(read_only),
+      read_only_(options.read_only),
       page_size_bytes_(found.header.page_size_bytes),
       ring_batches_(found.header.ring_batches),
       batch_pages_(found.header.batch_pages),
       first_page_{found.header.first_page()},
       was_clean_(found.header.clean == 1),
+      log_(options.log),
       marked_open_(found.header.clean == 0),
       page_count_(page_count),
       next_batch_(std::max<std::uint64_t>(found.header.batch_floor, 1)),
@@ -112,7 +113,7 @@ std::unique_ptr<PageFile> PageFile::create(io::Device& device, std::string_view 
     throw;
   }
   return std::unique_ptr<PageFile>(
-      new PageFile(device, std::move(file), FoundHeader{header, 0}, false, header.page_count));
+      new PageFile(device, std::move(file), FoundHeader{header, 0}, {}, header.page_count));
 }
 
 std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view name,
@@ -137,7 +138,7 @@ std::unique_ptr<PageFile> PageFile::open(io::Device& device, std::string_view na
   const std::uint64_t page_count =
       clean ? found.header.page_count : size_bytes / found.header.page_size_bytes;
   std::unique_ptr<PageFile> opened(
-      new PageFile(device, std::move(file), found, options.read_only, page_count));
+      new PageFile(device, std::move(file), found, options, page_count));
   if (!clean && !options.read_only) {
     opened->restore_torn_pages();
   }
@@ -159,6 +160,11 @@ void PageFile::restore_torn_pages() {
   DoubleWriteRing ring(*file_, header_);
   restored_ = ring.restore(raw(first_page_), page_count(), header_.batch_floor);
   next_batch_ = std::max(next_batch_.load(), restored_.newest_batch + 1) + kBatchLeap;
+  if (restored_.pages_restored != 0) {
+    log_to(log_, LogLevel::info, component::kPages,
+           "pages that a crash had torn were restored from the double-write ring",
+           {{"file", name()}, {"pages", std::uint64_t{restored_.pages_restored}}});
+  }
 }
 
 /// Raises open count and batch floor, durably (invariants 2 and 4).
@@ -249,7 +255,11 @@ void PageFile::throw_read_error(const PageRead& read) const {
 }
 
 void PageFile::fail(std::string_view reason) noexcept {
-  failure_.happen(reason);
+  if (failure_.happen(reason)) {
+    log_to(log_, LogLevel::error, component::kPages,
+           "the page file has failed: it can be read, and must be reopened to be written",
+           {{"file", name()}, {"cause", reason}});
+  }
 }
 
 void PageFile::require_writable() const {

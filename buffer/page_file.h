@@ -38,6 +38,7 @@
 #include "base/failure.h"
 #include "base/ids.h"
 #include "base/io/device.h"
+#include "base/log_sink.h"
 #include "buffer/double_write_ring.h"
 #include "buffer/file_header.h"
 #include "buffer/page_header.h"
@@ -64,6 +65,7 @@ struct OpenOptions {
   /// restored (unless read-only), but pages may be of different ages and the space map is the last
   /// one flushed.
   bool allow_unclean = false;
+  LogSink log{};  ///< hears of restored pages, and of the failed state
 };
 
 /// One page of a batched read.
@@ -177,7 +179,7 @@ class PageFile {
 
  private:
   PageFile(io::Device& device, std::unique_ptr<io::File> file, const FoundHeader& found,
-           bool read_only, std::uint64_t page_count);
+           const OpenOptions& options, std::uint64_t page_count);
 
   void restore_torn_pages();
   void reserve_ring(std::uint64_t page_count);
@@ -196,6 +198,7 @@ class PageFile {
   const std::uint32_t batch_pages_;
   const PageId first_page_;
   const bool was_clean_;
+  const LogSink log_;
   RestoreOutcome restored_;  ///< set while opening
 
   Failure failure_;

@@ -159,9 +159,11 @@ bool BulkSweep::sweep(const BulkLedger::Left& left, Course& course) {
       end(left, course);
     } else {
       sweep_some(left, course);
+      course.has_failed = false;
     }
-  } catch (const std::exception&) {  // the next writer meets the same error
+  } catch (const std::exception& error) {  // the next writer meets the same error
     course.due = SteadyClock::now() + kPause;
+    tell_failed(left, course, error.what());
   }
   return !courses_.contains(left.epoch) || course.due == SteadyClock::time_point();
 }
@@ -241,6 +243,10 @@ void BulkSweep::end(const BulkLedger::Left& left, Course& course) {
     return;
   }
   ledger_.forget(left);
+  if (course.is_told) {
+    log_to(options_.log, LogLevel::info, component::kBulk,
+           "what a bulk that was rolled back had left is undone now", {{"bulk", raw(left.epoch)}});
+  }
   {
     const std::lock_guard lock(mutex_);
     held_.erase(left.epoch);
@@ -263,6 +269,16 @@ void BulkSweep::hold(const BulkLedger::Left& left, Course& course) {
   }
 }
 
+/// Once, until a step succeeds.
+void BulkSweep::tell_failed(const BulkLedger::Left& left, Course& course,
+                            std::string_view cause) const noexcept {
+  if (!std::exchange(course.has_failed, true)) {
+    log_to(options_.log, LogLevel::warning, component::kBulk,
+           "sweeping after a bulk failed; it is tried again",
+           {{"bulk", raw(left.epoch)}, {"is_aborted", left.is_aborted}, {"cause", cause}});
+  }
+}
+
 void BulkSweep::tell(const BulkLedger::Left& left) const {
   const Held& held = courses_.at(left.epoch).passed;
   if (options_.log == nullptr) {
@@ -273,12 +289,11 @@ void BulkSweep::tell(const BulkLedger::Left& left) const {
     where += where.empty() ? "" : ", ";
     where += owners_ == nullptr ? fmt::format("tree {}", raw(tree)) : owners_->owner_of(tree);
   }
-  options_.log(
-      LogLevel::warning,
-      fmt::format("{}: the changes of the rolled-back bulk {} cannot be undone on all pages; all "
-                  "other pages are undone, and other tables are not affected; the engine tries "
-                  "again until the page can be read or the table is dropped: {}",
-                  where, raw(left.epoch), held.why));
+  log_to(options_.log, LogLevel::warning, component::kBulk,
+         "the changes of a rolled-back bulk cannot be undone on all pages; all other pages are "
+         "undone, and other tables are not affected; the engine tries again until the page can be "
+         "read or the table is dropped",
+         {{"tables", where}, {"bulk", raw(left.epoch)}, {"cause", held.why}});
 }
 
 // Work that failed is tried again. That an epoch was retired does not mean that nothing is left of

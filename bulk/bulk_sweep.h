@@ -40,6 +40,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -58,7 +59,7 @@ namespace palimpsest::bulk {
 struct BulkSweepOptions {
   /// Pause before a bulk held by a damaged page is tried again; doubles each time.
   std::chrono::milliseconds pause{1'000};
-  LogSink log;  ///< receives a message about such a bulk, once
+  LogSink log{};  ///< receives a message about such a bulk, once
 };
 
 class BulkSweep {
@@ -109,7 +110,8 @@ class BulkSweep {
     Held passed{};                       ///< leaves passed by this round
     SteadyClock::time_point due{};       ///< not before; zero: now
     std::chrono::milliseconds pause{0};  ///< before the next round
-    bool is_told = false;
+    bool is_told = false;                ///< that it is held
+    bool has_failed = false;             ///< in its last step
   };
 
   void work();
@@ -127,6 +129,8 @@ class BulkSweep {
   void end(const BulkLedger::Left& left, Course& course);
   void hold(const BulkLedger::Left& left, Course& course);
   void tell(const BulkLedger::Left& left) const;
+  void tell_failed(const BulkLedger::Left& left, Course& course,
+                   std::string_view cause) const noexcept;
 
   txn::TreeCatalog& trees_;
   txn::Transactions& transactions_;

@@ -16,7 +16,8 @@ target_include_directories(palimpsest_archive INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 # PRIVATE: whoever links the archive links these, too, and includes none of their headers.
 target_link_libraries(palimpsest_archive PRIVATE
-  Threads::Threads fmt::fmt PkgConfig::libpmem PkgConfig::liburing PkgConfig::xxhash)
+  Threads::Threads fmt::fmt spdlog::spdlog
+  PkgConfig::libpmem PkgConfig::liburing PkgConfig::xxhash)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Palimpsest)
 configure_package_config_file(cmake/PalimpsestConfig.cmake.in PalimpsestConfig.cmake

@@ -29,6 +29,7 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libpmem REQUIRED IMPORTED_TARGET libpmem)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <ranges>
 #include <span>
+#include <string_view>
 
 #include "palimpsest/error.h"
 
@@ -27,6 +28,8 @@ constexpr std::uint32_t kStridesUnwritten = kStridesPerBound - 3;
 /// A page that changes all the time is written in one of this many cycles: before it becomes old,
 /// even when cycles are a little late; otherwise it would be written twice as often.
 constexpr std::uint32_t kCyclesOfPage = kStridesUnwritten;
+/// Checkpoints lag when they are as many strides late.
+constexpr std::uint64_t kStridesOfLag = kStridesPerBound / 4;
 constexpr auto kPauseInCycle = std::chrono::milliseconds(5);
 constexpr auto kPauseBetween = std::chrono::milliseconds(50);
 constexpr auto kPauseAfterError = std::chrono::milliseconds(100);
@@ -132,6 +135,13 @@ void Checkpointer::finish_cycle() {
   cycles_.fetch_add(1, std::memory_order_relaxed);
   transactions_.free_due();
   const bool gave_space = move_start();
+  log_to(options_.log, LogLevel::debug, component::kCheckpoint, "a checkpoint has ended",
+         {{"pages", std::uint64_t{frames_.size()}},
+          {"replay_bytes", log_.replay_bytes()},
+          {"moved_start", gave_space}});
+  if (is_failing_.exchange(false)) {
+    log_to(options_.log, LogLevel::info, component::kCheckpoint, "checkpoints work again");
+  }
   if (!gave_space && log_.is_waited_for()) {
     cancel_oldest();
   }
@@ -227,6 +237,7 @@ void Checkpointer::require_working() {
 bool Checkpointer::step() {
   const std::lock_guard lock(cycle_mutex_);
   require_working();
+  report_lag();
   transactions_.version_memory().keep_room();
   transactions_.free_due();
   cancel_old();
@@ -283,6 +294,26 @@ void Checkpointer::run_clean() {
 
 // The background thread
 
+// Reported when recovery would take a quarter longer than it should, and when it would not any
+// more.
+void Checkpointer::report_lag() noexcept {
+  const std::uint64_t bytes = log_.replay_bytes();
+  const std::uint64_t bound = options_.replay_bytes_max;
+  if (!is_late_ && bytes > bound + kStridesOfLag * stride_bytes()) {
+    is_late_ = true;
+    log_to(options_.log, LogLevel::warning, component::kCheckpoint,
+           "checkpoints lag behind the log: recovery would take longer than it should",
+           {{"replay_bytes", bytes},
+            {"replay_bytes_max", bound},
+            {"pages_unwritten", std::uint64_t{frames_.size() - next_frame_}},
+            {"log_is_waited_for", log_.is_waited_for()}});
+  } else if (is_late_ && bytes <= bound) {
+    is_late_ = false;
+    log_to(options_.log, LogLevel::info, component::kCheckpoint, "checkpoints have caught up",
+           {{"replay_bytes", bytes}});
+  }
+}
+
 void Checkpointer::log_is_filling() noexcept {
   if (!filling_.exchange(true)) {
     signal_.fetch_add(1);
@@ -298,6 +329,11 @@ bool Checkpointer::try_step() noexcept {
     last_error_.clear();
     return worked;
   } catch (const std::exception& error) {
+    if (!is_failing_.exchange(true)) {
+      log_to(options_.log, LogLevel::warning, component::kCheckpoint,
+             "a checkpoint failed: the log grows until one succeeds",
+             {{"cause", std::string_view(error.what())}});
+    }
     if (++failures_ >= kFailuresMax && log_.is_waited_for()) {
       log_.fail(std::string("the log is full, and checkpoints fail: ") + error.what());
     }

@@ -49,9 +49,9 @@
 // Latching: one mutex over the cycle, held across I/O; taken before any other latch. No page latch.
 // Thread-safety: all functions, from any thread.
 // Failure: run() throws io_error, no_space, failed. The background keeps such an error for
-// last_error() and tries again: pages stay dirty, and replay starts where it did. The log is made
-// to fail if the page file has failed, or if checkpoints fail repeatedly while a thread waits for
-// log space: so no thread waits for ever.
+// last_error(), reports it, and tries again: pages stay dirty, and replay starts where it did. The
+// log is made to fail if the page file has failed, or if checkpoints fail repeatedly while a thread
+// waits for log space: so no thread waits for ever.
 #pragma once
 
 #include <atomic>
@@ -63,6 +63,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log_sink.h"
 #include "base/worker_slots.h"
 #include "buffer/buffer_pool.h"
 #include "txn/transactions.h"
@@ -75,6 +76,7 @@ struct CheckpointerOptions {
   std::uint64_t replay_bytes_max = 0;
   /// If false, the owner calls run() or step().
   bool background = true;
+  LogSink log{};  ///< hears of checkpoints that are late or fail
 };
 
 struct CheckpointStatistics {
@@ -134,6 +136,7 @@ class Checkpointer {
   [[nodiscard]] bool cycle_is_due() const noexcept;
   [[nodiscard]] std::uint64_t grown_since(const wal::LogMark& mark) const noexcept;
   [[nodiscard]] Gsn newest_gsn() noexcept;
+  void report_lag() noexcept;
 
   void work();
   bool try_step() noexcept;
@@ -155,6 +158,7 @@ class Checkpointer {
   std::size_t next_frame_ = 0;
   /// The oldest transaction when the cycle began, if a thread waited for log space then.
   Gsn in_the_way_ = txn::DeferredFrees::kNone;
+  bool is_late_ = false;  ///< as last reported
 
   std::atomic<std::uint64_t> cycles_{0};
   std::atomic<std::uint64_t> pages_{0};
@@ -162,7 +166,8 @@ class Checkpointer {
   mutable std::mutex error_mutex_;
   std::string last_error_;  ///< protected by error_mutex_
 
-  unsigned failures_ = 0;  ///< in a row; used by the thread
+  unsigned failures_ = 0;                ///< in a row; used by the thread
+  std::atomic<bool> is_failing_{false};  ///< as last reported
   std::atomic<bool> filling_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint32_t> signal_{0};  ///< the thread sleeps on it

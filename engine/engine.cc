@@ -14,6 +14,7 @@
 #include "base/sync_point.h"
 #include "bulk/sort/sort_file.h"
 #include "engine/backup/backup.h"
+#include "engine/engine_report.h"
 #include "engine/log_place.h"
 #include "engine/recovery/analysis.h"
 #include "engine/recovery/checkpoint_note.h"
@@ -138,6 +139,7 @@ struct Engine::Unfinished {
 
 std::unique_ptr<Engine> Engine::open(io::Device& pages, io::Device& log,
                                      const EngineOptions& options) {
+  const ReportedTime time;
   std::unique_ptr<Engine> database(new Engine(pages, log, options));
   const auto alone = pages.lock_directory();  // until it is known what exists, or all is made
   try {
@@ -151,6 +153,8 @@ std::unique_ptr<Engine> Engine::open(io::Device& pages, io::Device& log,
     throw Error(error.code(), fmt::format("the database cannot be created: {}", error.what()));
   }
   database->opened_ = true;
+  report_opened(options.log, {pages, log, *database->file_, *database->store_, options,
+                              database->recovery_, database->making_, time});
   return database;
 }
 
@@ -161,8 +165,9 @@ Engine::~Engine() {
   if (opened_ && !closed_) {
     try {
       close();
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
       opened_ = false;  // the next opening recovers
+      report_not_closed(options_.log, page_device_, error.what());
     }
   }
   tree_messages_.know(nullptr);  // threads that end later may still report an error
@@ -187,7 +192,8 @@ void Engine::open_files() {
   if (options_.must_be_new) {
     require_new();
   }
-  file_ = buffer::PageFile::open(page_device_, buffer::kPageFileName, {.allow_unclean = true});
+  file_ = buffer::PageFile::open(page_device_, buffer::kPageFileName,
+                                 {.allow_unclean = true, .log = options_.log});
   if (file_->catalog_root() == kNoPage) {
     remove_unfinished();
     make_files();
@@ -227,7 +233,8 @@ void Engine::make_files() {
   buffer::PageFile::create(page_device_, kNewPageFileName, options_.pages).reset();
   page_device_.rename(kNewPageFileName, buffer::kPageFileName);
   page_device_.sync_directory();
-  file_ = buffer::PageFile::open(page_device_, buffer::kPageFileName, {.allow_unclean = true});
+  file_ = buffer::PageFile::open(page_device_, buffer::kPageFileName,
+                                 {.allow_unclean = true, .log = options_.log});
   store_ = wal::LogStore::create(log_device_, file_->header().uuid, log_file_options());
   remember_log_place(page_device_, log_device_);
 }
@@ -288,7 +295,8 @@ wal::LogOptions Engine::log_options() {
                 file_->require_writable();
                 large_values_->write_deferred();
                 file_->sync();
-              }};
+              },
+          .messages = options_.log};
 }
 
 std::uint64_t Engine::pool_bytes() const {
@@ -337,7 +345,9 @@ void Engine::start() {
   clock_.raise(end.durable_gsn);
   Unfinished unfinished;
   if (recovery_.was_needed) {
+    report_recovery(options_.log, page_device_, *store_, end);
     unfinished = recover(reader, note.replayed_up_to);
+    report_losers(options_.log, unfinished.losers);
   }
   need("the space map", [&] { space_.emplace(*file_); });
   space_->recover(unfinished.space);
@@ -402,6 +412,7 @@ txn::TransactionOptions Engine::transaction_options() const {
   txn::TransactionOptions options = options_.transactions;
   options.version_bytes_max = version_bytes_max(options_);
   options.read_bytes_max = read_bytes_max(options_);
+  options.log = options_.log;
   return options;
 }
 
@@ -425,7 +436,8 @@ void Engine::make_transactions() {
 void Engine::make_checkpointer() {
   checkpointer_.emplace(*log_, clock_, *slots_, *pool_, *transactions_,
                         CheckpointerOptions{.replay_bytes_max = replay_bytes_max(),
-                                            .background = options_.background_threads});
+                                            .background = options_.background_threads,
+                                            .log = options_.log});
   woken_by_log_.store(&*checkpointer_, std::memory_order_release);
 }
 
@@ -462,11 +474,12 @@ void Engine::finish_recovery(const Unfinished& unfinished) {
                         // is pending
   if (recovery_.was_needed) {
     checkpointer_->run();
+    report_recovered(options_.log, page_device_, recovery_);
   }
 }
 
 void Engine::make_definitions() {
-  tree_pool_.emplace(*catalog_, *transactions_);
+  tree_pool_.emplace(*catalog_, *transactions_, TreePool::kPatience, options_.log);
   bulk_ledger_.emplace(*catalog_, *transactions_, *epochs_, entries_);
   need("the list of running bulks", [&] { bulk_ledger_->open(); });
   bulk_sweep_.emplace(*catalog_, *transactions_, *epochs_, *bulk_ledger_,
@@ -535,10 +548,12 @@ CompactedParts Engine::compacted_parts() {
           .transactions = *transactions_,
           .trees = *catalog_,
           .store = *tree_pool_,
-          .cut_tail = [this](std::uint64_t pages) { return cut_tail(pages); }};
+          .cut_tail = [this](std::uint64_t pages) { return cut_tail(pages); },
+          .report = options_.log};
 }
 
 void Engine::close() {
+  const ReportedTime time;
   const OneAtATime uncompacted(is_compacted_);
   if (!uncompacted.is_mine()) {
     throw Error(ErrorCode::invalid_argument,
@@ -565,6 +580,7 @@ void Engine::close() {
   checkpointer_->run_clean();
   cut_long_tail();
   file_->close_cleanly();
+  report_closed(options_.log, page_device_, time);
 }
 
 // The replayed part of the log is empty by now and all frees are durable: nothing refers to the

@@ -105,8 +105,8 @@ struct EngineOptions {
   std::chrono::milliseconds definition_patience{10'000};
   /// First pause before undoing a bulk on a damaged page is tried again.
   std::chrono::milliseconds sweep_pause{1'000};
-  /// Receives what the background could not do, and why.
-  LogSink log = stderr_log_sink();
+  /// Receives messages under any latch: it must not wait (base/message_log.h).
+  LogSink log{};
   ProgressCallback progress;
 };
 

@@ -443,20 +443,23 @@ void Transaction::end_dropped() noexcept {
   state_.store(State::ended, std::memory_order_release);
 }
 
-// Called by the engine. An owner that is inside a call finds out by itself.
-void Transaction::cancel(Gsn newest) noexcept {
+// Called by the engine. An owner that is inside a call finds out by itself. Returns whether this
+// transaction had not been asked before.
+bool Transaction::cancel(Gsn newest) noexcept {
+  const bool is_first = oldest() > log_.cancelled_up_to();
   log_.cancel(newest);
   const std::unique_lock lock(owner_latch_, std::try_to_lock);
   if (!lock.owns_lock() || state_.load(std::memory_order_relaxed) != State::active ||
       oldest() > newest) {
-    return;
+    return is_first;
   }
   try {
     undo_all();
     finish(State::too_old);
   } catch (const std::exception&) {
-    return;  // it has ended all the same; the log has failed, and says why
+    return is_first;  // it has ended all the same; the log has failed, and says why
   }
+  return is_first;
 }
 
 }  // namespace palimpsest::txn

@@ -190,7 +190,7 @@ class Transaction : public TreeCalls<Transaction>, public Contacts {
     }
   }
   void end_dropped() noexcept;
-  void cancel(Gsn newest) noexcept;
+  bool cancel(Gsn newest) noexcept;
   /// The slot's, for all its transactions. Thread-safety: as VersionBuffer.
   [[nodiscard]] versioning::VersionBuffer& versions() noexcept { return versions_; }
   void give_up_failed() noexcept;

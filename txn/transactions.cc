@@ -30,6 +30,9 @@ constexpr auto kWriterPause = std::chrono::milliseconds(1);
 /// give way.
 constexpr int kTurnsAside = 8;
 
+constexpr std::string_view kSnapshotCancelled =
+    "a snapshot was cancelled: its transaction or cursor gets snapshot_too_old";
+
 /// Threads return to the slots that they used.
 SlotId hint_of_thread(std::uint32_t slots) noexcept {
   return SlotId{static_cast<std::uint32_t>(slots == 0 ? 0 : thread_number() % slots)};
@@ -235,7 +238,11 @@ std::size_t Transactions::cancel_older_than(Gsn gsn, std::size_t most) noexcept 
     Transaction* transaction = by_slot_[slot].load(std::memory_order_acquire);
     if (transaction != nullptr && transaction->oldest() <= gsn) {
       ++found;
-      transaction->cancel(gsn);
+      if (transaction->cancel(gsn)) {
+        report_cancelled(transaction->slot(),
+                         "a transaction was cancelled: it gets transaction_too_old, or no_space",
+                         "its changes keep the log from being reused");
+      }
     }
   }
   return found;
@@ -249,6 +256,8 @@ std::size_t Transactions::cancel_snapshots_for(Gsn gsn) noexcept {
       break;
     }
     ++cancelled;
+    report_cancelled(oldest->slot, kSnapshotCancelled,
+                     "it keeps pages from being freed, and so the log from being reused");
   }
   return cancelled;
 }
@@ -339,7 +348,29 @@ bool Transactions::cancel_oldest_snapshot() noexcept {
       oldest &&
       ((oldest->snapshot < oldest_version && oldest_version <= parts_.clock.now()) ||
        (parts_.entries.spans() != 0 && oldest->snapshot < parts_.entries.newest_folded()));
-  return holds_some && snapshots_.cancel(oldest->slot, oldest->snapshot);
+  const bool is_cancelled = holds_some && snapshots_.cancel(oldest->slot, oldest->snapshot);
+  if (is_cancelled) {
+    report_cancelled(oldest->slot, kSnapshotCancelled,
+                     "versions that it needs fill the memory for versions");
+  }
+  return is_cancelled;
+}
+
+// The slot may have begun another transaction meanwhile: then the age is that one's.
+void Transactions::report_cancelled(SlotId slot, std::string_view message,
+                                    std::string_view cause) const noexcept {
+  const Begun& begun = begun_[raw(slot)];
+  const Transaction* const transaction = by_slot_[raw(slot)].load(std::memory_order_acquire);
+  const std::uint32_t thread = transaction == nullptr ? 0 : transaction->thread().number();
+  const auto age = CoarseClock::now() - begun.at.load(std::memory_order_relaxed);
+  log_to(options_.log, LogLevel::warning, component::kTransaction, message,
+         {{"slot", std::uint64_t{raw(slot)}},
+          {"thread", std::uint64_t{thread}},
+          {"age_ms", std::int64_t{age.count()}},
+          {"only_reads", begun.only_reads.load(std::memory_order_relaxed)},
+          {"cause", cause},
+          {"version_bytes", parts_.entries.bytes_in_use()},
+          {"version_bytes_max", version_memory_.bytes_max()}});
 }
 
 const versioning::VersionBuffer* Transactions::folding_waits_for() const noexcept {

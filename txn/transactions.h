@@ -23,6 +23,7 @@
 #include "palimpsest/function_ref.h"
 
 #include "base/clock.h"
+#include "base/log_sink.h"
 #include "base/worker_slots.h"
 #include "btree/space_reclaimer.h"
 #include "buffer/buffer_pool.h"
@@ -66,6 +67,7 @@ struct TransactionOptions {
   /// Memory that the read sets of serializable transactions may take together.
   std::uint64_t read_bytes_max = std::uint64_t{4} << 20U;
   ExperimentalOptions experimental{};
+  LogSink log{};  ///< hears of cancellations
 };
 
 class Transactions {
@@ -212,6 +214,8 @@ class Transactions {
   void for_each(Use&& use) const;
   [[nodiscard]] SlotId claim_slot();
   [[nodiscard]] Transaction& at(SlotId slot);
+  void report_cancelled(SlotId slot, std::string_view message,
+                        std::string_view cause) const noexcept;
   void give_back(Transaction& transaction) noexcept;
   void note_bulk(Gsn date) noexcept;
   /// For a transaction that changed definitions or was a bulk: before its commit status becomes

@@ -345,6 +345,14 @@ void Log::require_working() const {
   }
 }
 
+void Log::fail(std::string_view reason) noexcept {
+  if (failure_.happen(reason)) {
+    log_to(options_.messages, LogLevel::error, component::kLog,
+           "the log has failed: the database can be read, and must be reopened to be written",
+           {{"cause", reason}});
+  }
+}
+
 // Rounds
 
 template <class Call>

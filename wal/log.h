@@ -146,7 +146,7 @@ class Log {
   /// Throws failed, with the reason, if the log has failed.
   void require_working() const;
   /// Puts the log into its failed state; the first reason stays.
-  void fail(std::string_view reason) noexcept { failure_.happen(reason); }
+  void fail(std::string_view reason) noexcept;
 
   // Bounds
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/ids.h"
+#include "base/log_sink.h"
 
 namespace palimpsest::wal {
 
@@ -32,6 +33,7 @@ struct LogOptions {
   /// the record finds the flag set, or an earlier round has cleared it after the pages were there,
   /// and has made them durable or has failed.
   std::function<void()> harden_pages;
+  LogSink messages{};  ///< hears of the failed state
 };
 
 /// Counted since the log was opened. Each is exact; together they are not a snapshot.

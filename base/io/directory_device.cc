@@ -189,7 +189,8 @@ class LockedDirectory final : public DirectoryLock {
 
 }  // namespace
 
-DirectoryDevice::DirectoryDevice(std::string path, bool create) : path_(std::move(path)) {
+DirectoryDevice::DirectoryDevice(std::string path, bool create, LogSink log)
+    : path_(std::move(path)), log_(std::move(log)) {
   directory_ = open_directory(path_);
   if (!directory_.is_open() && errno == ENOENT && create) {
     create_directory(path_);
@@ -210,6 +211,11 @@ DirectoryDevice::DirectoryDevice(std::string path, bool create) : path_(std::mov
   caching_ = refusal == 0 ? "O_DIRECT"
                           : fmt::format("buffered (O_DIRECT refused: {})",
                                         std::generic_category().message(refusal));
+  if (refusal != 0) {
+    log_to(log_, LogLevel::warning, component::kDevice,
+           "O_DIRECT is refused: the system keeps a second copy of what the database caches",
+           {{"path", path_}, {"error", std::generic_category().message(refusal)}});
+  }
 }
 
 OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bool exclusive) {
@@ -220,6 +226,7 @@ OpenedFile DirectoryDevice::open_file(const std::string& name, OpenMode mode, bo
   OpenedFile opened;
   opened.name = path_ + "/" + name;
   opened.counters = counters();
+  opened.log = log_;
   opened.descriptor = FileDescriptor::opened_by([&] {
     return repeat_interrupted(
         [&] { return ::openat(directory_.number(), name.c_str(), flags, kFileMode); });
@@ -297,8 +304,13 @@ std::unique_ptr<DirectoryLock> DirectoryDevice::lock_directory() {
   if (!directory.is_open()) {
     throw_directory_error(errno, "opening", path_);
   }
-  if (!try_lock(directory.number(), LOCK_EX, path_) && errno != EBADF) {
-    throw_io_error(errno, "locking the directory", path_);
+  if (!try_lock(directory.number(), LOCK_EX, path_)) {
+    if (errno != EBADF) {
+      throw_io_error(errno, "locking the directory", path_);
+    }
+    log_to(log_, LogLevel::warning, component::kDevice,
+           "directories cannot be locked here: no two processes may create the database at once",
+           {{"path", path_}});
   }
   return std::make_unique<LockedDirectory>(std::move(directory));
 }

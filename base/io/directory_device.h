@@ -15,6 +15,7 @@
 
 #include "base/io/device.h"
 #include "base/io/file_descriptor.h"
+#include "base/log_sink.h"
 
 namespace palimpsest::io {
 
@@ -25,6 +26,7 @@ struct OpenedFile {
   std::shared_ptr<IoCounters> counters;
   bool is_direct = false;
   bool is_locked = false;
+  LogSink log{};  ///< of its device
   std::size_t alignment_bytes = 0;
   std::size_t atomic_write_bytes_max = 0;
 };
@@ -45,17 +47,20 @@ class DirectoryDevice : public Device {
   /// Opens the directory and tests whether its file system accepts O_DIRECT. With `create`, makes
   /// the directory if it is absent (its parent must exist), and makes an empty directory durable in
   /// its parent, whichever process created it.
-  DirectoryDevice(std::string path, bool create);
+  /// `log` hears of what this file system lacks, at the latest when a file needs it.
+  DirectoryDevice(std::string path, bool create, LogSink log = {});
 
   /// "O_DIRECT" or "buffered (O_DIRECT refused: Invalid argument)".
   [[nodiscard]] const std::string& caching() const noexcept { return caching_; }
   [[nodiscard]] int directory_descriptor() const noexcept { return directory_.number(); }
+  [[nodiscard]] const LogSink& log() const noexcept { return log_; }
 
  private:
   [[nodiscard]] virtual std::unique_ptr<File> make_file(OpenedFile opened) = 0;
   [[nodiscard]] OpenedFile open_file(const std::string& name, OpenMode mode, bool exclusive);
 
   std::string path_;
+  const LogSink log_;
   FileDescriptor directory_;
   std::string caching_;
 };

@@ -1,6 +1,5 @@
 #include "base/io/open_device.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,18 +30,20 @@ std::string_view reason_of(int error) noexcept {
 }  // namespace
 
 std::unique_ptr<Device> open_device(const std::string& path, const DeviceOptions& options) {
-  if (options.preference == DeviceOptions::Preference::posix) {
-    return std::make_unique<PosixDevice>(path, options.create);
-  }
-  const int refusal = UringDevice::probe();
-  if (refusal == 0) {
+  const bool wants_posix = options.preference == DeviceOptions::Preference::posix;
+  const int refusal = wants_posix ? 0 : UringDevice::probe();
+  if (!wants_posix && refusal == 0) {
     return std::make_unique<UringDevice>(path, options.create, options.log);
   }
-  auto device = std::make_unique<PosixDevice>(path, options.create);
-  options.log(LogLevel::warning,
-              fmt::format("\"{}\": io_uring cannot be used: {} ({}); the device is {}", path,
-                          reason_of(refusal), std::generic_category().message(refusal),
-                          device->description()));
+  auto device = std::make_unique<PosixDevice>(path, options.create, options.log);
+  if (refusal != 0) {
+    log_to(options.log, LogLevel::warning, component::kDevice,
+           "io_uring cannot be used; POSIX calls take its place",
+           {{"path", path},
+            {"reason", reason_of(refusal)},
+            {"error", std::generic_category().message(refusal)},
+            {"device", device->description()}});
+  }
   return device;
 }
 
@@ -50,10 +51,14 @@ std::unique_ptr<Device> open_log_device(const std::string& path, const DeviceOpt
   if (options.preference == DeviceOptions::Preference::automatic) {
     auto device = std::make_unique<PmemDevice>(path, options.create);
     if (device->is_persistent()) {
-      options.log(LogLevel::info,
-                  fmt::format("\"{}\": the device of the log is {}", path, device->description()));
+      const std::string description = device->description();
+      log_to(options.log, LogLevel::info, component::kDevice, "the log lies on persistent memory",
+             {{"path", path}, {"device", description}});
       return device;
     }
+    log_to(options.log, LogLevel::debug, component::kDevice,
+           "the log's directory is no persistent memory: its files are not mapped",
+           {{"path", path}});
   }
   return open_device(path, options);
 }

@@ -130,11 +130,21 @@ int PosixFile::do_allocate(std::uint64_t offset_bytes, std::uint64_t length_byte
                   static_cast<off_t>(length_bytes)) != 0) {
     error = errno;
     if (error == EOPNOTSUPP || error == ENOSYS) {
+      report_zeros(error);
       error = extend_with_zeros(offset_bytes + length_bytes);
     }
   }
   metadata_changed_.store(true, std::memory_order_release);
   return error;
+}
+
+/// Once per file.
+void PosixFile::report_zeros(int error) noexcept {
+  if (!has_reported_zeros_.exchange(true, std::memory_order_relaxed)) {
+    log_to(opened_.log, LogLevel::info, component::kDevice,
+           "the file system cannot reserve space: files grow by writing zeros",
+           {{"file", opened_.name}, {"errno", std::int64_t{error}}});
+  }
 }
 
 /// For file systems without fallocate: only written blocks are certain to have their space.
@@ -185,8 +195,8 @@ int PosixFile::do_size(std::uint64_t& size_bytes) noexcept {
   return 0;
 }
 
-PosixDevice::PosixDevice(std::string path, bool create)
-    : DirectoryDevice(std::move(path), create) {}
+PosixDevice::PosixDevice(std::string path, bool create, LogSink log)
+    : DirectoryDevice(std::move(path), create, std::move(log)) {}
 
 std::unique_ptr<BufferRegistration> PosixDevice::register_buffer(MutableBytes /*memory*/) {
   return std::make_unique<BufferRegistration>();

@@ -44,17 +44,19 @@ class PosixFile : public File {
 
  private:
   void transfer_neighbours(std::span<Attempted> run) const noexcept;
+  void report_zeros(int error) noexcept;
   int extend_with_zeros(std::uint64_t end_bytes) noexcept;
 
   OpenedFile opened_;
   /// A call other than a write changed the size or extents: the next sync is an fsync.
   std::atomic<bool> metadata_changed_{true};
+  std::atomic<bool> has_reported_zeros_{false};
 };
 
 class PosixDevice final : public DirectoryDevice {
  public:
   /// As DirectoryDevice.
-  PosixDevice(std::string path, bool create);
+  PosixDevice(std::string path, bool create, LogSink log = {});
 
   /// Nothing to do: pread and pwrite have no registered memory.
   [[nodiscard]] std::unique_ptr<BufferRegistration> register_buffer(MutableBytes memory) override;

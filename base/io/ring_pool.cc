@@ -1,10 +1,7 @@
 #include "base/io/ring_pool.h"
 
-#include <fmt/format.h>
-
 #include <bit>
-#include <exception>
-#include <system_error>
+#include <cstdint>
 
 #include "base/check.h"
 #include "base/io/io_counters.h"
@@ -67,18 +64,15 @@ bool RingPool::prepare(std::size_t index) noexcept {
   return true;
 }
 
-/// Logs once; logs nothing if there is no memory for the message.
+/// Reports it once.
 void RingPool::log_no_ring(int error) noexcept {
   if (logged_no_ring_.exchange(true, std::memory_order_relaxed)) {
     return;
   }
-  try {
-    log_(LogLevel::warning, fmt::format("no further io_uring can be created ({}); batches are read "
-                                        "and written block by block until one can",
-                                        std::generic_category().message(error)));
-  } catch (const std::exception&) {
-    return;
-  }
+  log_to(log_, LogLevel::warning, component::kDevice,
+         "no further io_uring can be created; batches are read and written block by block until "
+         "one can",
+         {{"errno", std::int64_t{error}}});
 }
 
 void RingPool::give_back(std::size_t index) noexcept {
@@ -113,9 +107,9 @@ void RingPool::catch_up(Ring& ring) noexcept {
   ring.adopt(files_, regions_);
   ring.seen_change = changes_.load(std::memory_order_relaxed);
   if (!ring.has_all_regions() && !logged_no_region_.exchange(true, std::memory_order_relaxed)) {
-    log_(LogLevel::info,
-         "the system does not let io_uring register buffers (see the limit of locked memory); "
-         "transfers continue without registered buffers");
+    log_to(log_, LogLevel::info, component::kDevice,
+           "the system does not let io_uring register buffers (see the limit of locked memory); "
+           "transfers continue without registered buffers");
   }
 }
 

@@ -67,8 +67,8 @@ int UringDevice::probe() noexcept {
 }
 
 UringDevice::UringDevice(std::string path, bool create, LogSink log)
-    : DirectoryDevice(std::move(path), create),
-      rings_(std::make_shared<RingPool>(std::move(log))) {}
+    : DirectoryDevice(std::move(path), create, std::move(log)),
+      rings_(std::make_shared<RingPool>(this->log())) {}
 
 std::unique_ptr<BufferRegistration> UringDevice::register_buffer(MutableBytes memory) {
   return std::make_unique<UringRegistration>(rings_, memory);

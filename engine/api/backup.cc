@@ -12,7 +12,6 @@
 
 #include "base/io/device.h"
 #include "base/io/open_device.h"
-#include "base/log_sink.h"
 #include "engine/api/copy_place.h"
 #include "engine/api/database_state.h"
 #include "engine/api/visiting.h"
@@ -49,8 +48,7 @@ BackupReport Database::backup(const std::filesystem::path& directory,
   if (!was_there) {
     refuse_own(database, path);
   }
-  const auto into =
-      io::open_device(path, {.create = true, .log = [](LogLevel, std::string_view) {}});
+  const auto into = io::open_device(path, {.create = true, .log = {}});
   if (was_there) {  // a path that is no directory was refused as such
     refuse_own(database, path);
   }

@@ -221,7 +221,7 @@ std::unique_ptr<engine::Engine> open_engine(const detail::DatabaseState& state,
 }  // namespace
 
 Database Database::open(const std::filesystem::path& directory, const Options& options) {
-  const engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
+  engine::EffectiveOptions effective = engine::effective_options(options, io::this_machine());
   reserve_thread_blocks();  // its pages may have any size
   auto state = std::make_unique<detail::DatabaseState>();
   state->path = directory.string();
@@ -234,10 +234,15 @@ Database Database::open(const std::filesystem::path& directory, const Options& o
   if (options.read_only) {
     state->overlay = std::make_shared<io::OverlayMemory>(state->memory_bytes);
   }
+  state->messages = std::make_unique<MessageLog>(
+      options.log ? options.log : stderr_log_sink(options.log_level), options.log_level);
+  effective.device.log = state->messages->sink();
+  effective.database.log = state->messages->sink();
   open_devices(*state, directory, options.log_directory, effective.device);
   state->engine = open_engine(*state, effective.database);
   state->has_large_pages = state->engine->file().page_size_bytes() > buffer::kPageSizeMin;
   engine::show_as_opened(state->options, *state->engine);
+  state->messages->flush();
   return Database(std::move(state));
 }
 

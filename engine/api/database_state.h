@@ -14,6 +14,7 @@
 #include "base/io/device.h"
 #include "base/io/machine.h"
 #include "base/io/overlay_device.h"
+#include "base/message_log.h"
 #include "base/process_mark.h"
 #include "base/thread_blocks.h"
 #include "engine/api/own_process.h"
@@ -27,6 +28,7 @@ class DatabaseState {
   ProcessMark owner;
   const int process = io::this_process();      ///< for messages
   std::string path;                            ///< of the database, for messages
+  std::unique_ptr<MessageLog> messages;        ///< null once it was closed
   std::shared_ptr<io::OverlayMemory> overlay;  ///< null: it is open to write
   std::shared_ptr<io::Device> pages;           ///< null once it was closed; sorts hold it longer
   std::unique_ptr<io::Device> log;             ///< null: the log is on the pages' device
@@ -40,11 +42,12 @@ class DatabaseState {
   std::chrono::milliseconds definition_patience{0};
 
   [[nodiscard]] bool is_read_only() const noexcept { return overlay != nullptr; }
-  /// Closes the engine and the devices.
+  /// Closes the engine and the devices, and delivers what they have reported.
   void shut() noexcept {
     engine.reset();
     log.reset();
     pages.reset();
+    messages.reset();
   }
   /// Throws invalid_argument in a child of the process that opened it.
   void require_own_process() const {

@@ -316,8 +316,15 @@ void Reckoning::transactions() {
 
 void Reckoning::devices() {
   using enum io::DeviceOptions::Preference;
+  if (name_of(options_.log_level) == "unknown") {
+    refuse("log_level", text_of(std::uint64_t{static_cast<std::uint8_t>(options_.log_level)}),
+           "it is debug, info, warning, error or off");
+  }
   effective_.device.create = effective_.database.create_if_missing;
   effective_.device.preference = options_.use_io_uring ? automatic : posix;
+  show("log", options_.log ? "a function" : "standard error", options_.log ? "set" : "default");
+  show("log_level", std::string(name_of(options_.log_level)),
+       options_.log_level == default_.log_level ? "default" : "set");
   show_as_it_is("use_io_uring", options_.use_io_uring, default_.use_io_uring);
   show_as_it_is("experimental.write_conflicts", options_.experimental.write_conflicts,
                 default_.experimental.write_conflicts);

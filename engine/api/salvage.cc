@@ -17,7 +17,6 @@
 #include "base/io/machine.h"
 #include "base/io/open_device.h"
 #include "base/io/overlay_device.h"
-#include "base/log_sink.h"
 #include "engine/api/copy_place.h"
 #include "engine/api/effective_options.h"
 #include "engine/engine.h"
@@ -40,7 +39,7 @@ constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kRowsBetweenTelling = 256;
 
 std::unique_ptr<io::Device> open_silently(const std::string& path, bool create) {
-  return io::open_device(path, {.create = create, .log = [](LogLevel, std::string_view) {}});
+  return io::open_device(path, {.create = create, .log = {}});
 }
 
 bool has_log_files(io::Device& device) {
@@ -246,9 +245,11 @@ class Salvage {
 };
 
 Database make_copy(const std::filesystem::path& copy, std::uint32_t page_bytes,
-                   std::uint64_t memory_bytes) {
+                   std::uint64_t memory_bytes, const SalvageOptions& salvage) {
   Options options;
   options.must_be_new = true;
+  options.log = salvage.log;
+  options.log_level = salvage.log_level;
   options.page_bytes = page_bytes;
   options.memory_bytes = std::max(memory_bytes, engine::Engine::memory_bytes_min(page_bytes));
   return Database::open(copy, options);
@@ -263,7 +264,7 @@ std::uint64_t memory_of(const SalvageOptions& options) {
 void copy_all(DamagedDatabase& source, CopyDirectory& directory, const std::filesystem::path& copy,
               const SalvageOptions& options, SalvageReport& report) {
   const std::uint64_t memory_bytes = memory_of(options);
-  Database database = make_copy(copy, source.page_size_bytes(), memory_bytes);
+  Database database = make_copy(copy, source.page_size_bytes(), memory_bytes, options);
   Transaction bulk = database.begin({.bulk = true});
   Salvage work(source, bulk, options, report);
   source.look(directory.device(), memory_bytes / kShareForSorting, options.doubtful,

@@ -123,12 +123,14 @@ void TreePool::open(const std::set<TreeId>& used, TreeSource* source) {
     }
     if (!catalog_.has_room()) {
       closed_.push_back(entry.id);
+      report_closed(entry.id, "memory has no room for its root");
       continue;
     }
     BTree& tree = catalog_.tree(entry.id);
     const std::optional<bool> empty = is_empty_if_readable(tree);
     if (!empty) {
       closed_.push_back(entry.id);
+      report_closed(entry.id, "a page of it cannot be read");
     } else {
       *empty ? vacant_.push_back(&tree) : waiting_.push_back({.tree = &tree});
     }
@@ -463,20 +465,28 @@ void TreePool::try_step(BTree& tree) noexcept {
   try {
     step(tree);
   } catch (const Error& error) {  // the tree waits; the next writer meets the same error
-    error.code() == ErrorCode::corruption ? set_aside(tree) : note(tree, false);
+    error.code() == ErrorCode::corruption ? set_aside(tree, error.what()) : note(tree, false);
   } catch (const std::exception&) {
     note(tree, false);
   }
 }
 
 // What lies behind a damaged page cannot be reached by trying again.
-void TreePool::set_aside(BTree& tree) noexcept {
+void TreePool::set_aside(BTree& tree, const char* cause) noexcept {
   {
     const std::lock_guard lock(mutex_);
     waiting_.erase(std::ranges::find(waiting_, &tree, &Waiting::tree));
     closed_.push_back(tree.id());
   }
   emptied_.notify_all();
+  report_closed(tree.id(), cause);
+}
+
+void TreePool::report_closed(TreeId tree, std::string_view cause) const noexcept {
+  log_to(log_, LogLevel::warning, component::kTables,
+         "the tree of a dropped table or index is set aside: its pages stay in use, and the next "
+         "opening tries again",
+         {{"tree", std::uint64_t{raw(tree)}}, {"cause", cause}});
 }
 
 }  // namespace palimpsest::engine

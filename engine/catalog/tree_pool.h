@@ -42,11 +42,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "palimpsest/function_ref.h"
 
 #include "base/ids.h"
+#include "base/log_sink.h"
 #include "btree/btree.h"
 #include "txn/transactions.h"
 #include "txn/tree_catalog.h"
@@ -74,9 +76,11 @@ class TreePool {
  public:
   /// Both references outlive this. `patience`: how long a caller waits for a tree while many are
   /// being emptied. Some trees can only be emptied later, perhaps because of the caller itself.
+  /// `log` hears of trees that are closed.
+  static constexpr std::chrono::milliseconds kPatience{100};
   TreePool(txn::TreeCatalog& catalog, txn::Transactions& transactions,
-           std::chrono::milliseconds patience = std::chrono::milliseconds(100))
-      : catalog_(catalog), transactions_(transactions), patience_(patience) {}
+           std::chrono::milliseconds patience = kPatience, LogSink log = {})
+      : catalog_(catalog), transactions_(transactions), patience_(patience), log_(std::move(log)) {}
   /// Stops the thread.
   ~TreePool();
   TreePool(const TreePool&) = delete;
@@ -134,7 +138,8 @@ class TreePool {
   [[nodiscard]] btree::BTree* take_vacant();
   void await_vacant(std::unique_lock<std::mutex>& lock, bool has_room);
   void emptied(btree::BTree& tree);
-  void set_aside(btree::BTree& tree) noexcept;
+  void set_aside(btree::BTree& tree, const char* cause) noexcept;
+  void report_closed(TreeId tree, std::string_view cause) const noexcept;
   // These work on a waiting tree; false if there was nothing to do, or no progress:
 
   [[nodiscard]] txn::TransactionPtr begin_emptying();
@@ -148,6 +153,7 @@ class TreePool {
   txn::TreeCatalog& catalog_;
   txn::Transactions& transactions_;
   std::chrono::milliseconds patience_;
+  const LogSink log_;
   TreeSource* source_ = nullptr;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

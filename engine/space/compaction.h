@@ -38,6 +38,7 @@
 #include "palimpsest/function_ref.h"
 
 #include "base/ids.h"
+#include "base/log_sink.h"
 #include "btree/page_moves.h"
 #include "btree/value_moves.h"
 #include "buffer/page_file.h"
@@ -60,6 +61,7 @@ struct CompactedParts {
   /// Cuts off the free end of the file, if it has at least `pages_min` pages and no backup copies
   /// the file; returns the number of pages cut.
   std::function<std::uint64_t(std::uint64_t pages_min)> cut_tail;
+  LogSink report{};  ///< hears of what the background could not do
 };
 
 /// Calls step(context) in a transaction of its own. True if it is to be called again, also if the

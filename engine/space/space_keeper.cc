@@ -70,11 +70,23 @@ void SpaceKeeper::work() {
 
 bool SpaceKeeper::try_step() noexcept {
   try {
-    return step();
+    const bool any = step();
+    has_failed_ = false;
+    return any;
   } catch (const Stopped&) {
     return false;
-  } catch (const std::exception&) {  // the next writer meets the same error
+  } catch (const std::exception& error) {  // the next writer meets the same error
+    report_failure(error.what());
     return false;
+  }
+}
+
+/// Once, until a step succeeds.
+void SpaceKeeper::report_failure(const char* cause) noexcept {
+  if (!std::exchange(has_failed_, true)) {
+    log_to(parts_.report, LogLevel::warning, component::kSpace,
+           "free space could not be given back; it is tried again",
+           {{"cause", std::string_view(cause)}});
   }
 }
 

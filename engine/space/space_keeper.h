@@ -49,6 +49,7 @@ class SpaceKeeper {
  private:
   void work();
   bool try_step() noexcept;
+  void report_failure(const char* cause) noexcept;
   void note_ghost_leaf();
   [[nodiscard]] bool purge_ghosts();
   void purge(TreeId id);
@@ -65,6 +66,7 @@ class SpaceKeeper {
   std::uint64_t in_use_before_ = 0;
   /// Pages in use when moving pages was last tried; 0: never.
   std::uint64_t compacted_at_ = 0;
+  bool has_failed_ = false;  ///< in its last step; used by the thread
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;  ///< protected by mutex_

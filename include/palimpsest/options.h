@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "palimpsest/experimental.h"
+#include "palimpsest/log.h"
 #include "palimpsest/transaction.h"
 
 namespace palimpsest {
@@ -86,6 +87,12 @@ struct Options {
   /// long: a definition in a transaction of its own (database.h), Database::run(), and autocommit
   /// writes.
   std::chrono::milliseconds definition_patience{10'000};
+
+  /// Receives what the database reports (log.h). Empty: it is written to standard error, a line
+  /// each. Backups report nothing.
+  LogFunction log{};
+  /// The least level that is reported, to `log` or to standard error; LogLevel::off: nothing is.
+  LogLevel log_level = LogLevel::warning;
 
   /// Use io_uring where it is allowed, else POSIX; false: POSIX in any case.
   bool use_io_uring = true;

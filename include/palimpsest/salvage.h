@@ -26,6 +26,8 @@
 #include <string>
 #include <vector>
 
+#include "palimpsest/log.h"
+
 namespace palimpsest {
 
 struct SalvageProgress {
@@ -50,6 +52,10 @@ struct SalvageOptions {
   /// tables of bytes, "lost tree <number>". Such a tree may also have been an index, or one that
   /// was dropped.
   bool lost_trees = false;
+  /// For the copy, as Options::log and Options::log_level. The damaged database reports nothing:
+  /// what is found of it is in the SalvageReport.
+  LogFunction log{};
+  LogLevel log_level = LogLevel::warning;
   /// Called now and then. What it throws ends the salvage and is thrown by it.
   std::function<void(const SalvageProgress&)> progress{};
 };

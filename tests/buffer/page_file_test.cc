@@ -20,6 +20,7 @@
 #include "buffer/space_map.h"
 #include "buffer/space_map_page.h"
 #include "tests/buffer/page_workload.h"
+#include "tests/support/log_recorder.h"
 #include "tests/support/seed.h"
 #include "tests/support/sim_disk.h"
 
@@ -466,8 +467,13 @@ TEST_F(PageFileTest, HostileBatchNumbersInTheRing) {
     const std::uint64_t last_of_ring = buffer::kHeaderAreaBytes + std::uint64_t{2 * 64 - 1} * 4096;
     disk.overwrite(buffer::kPageFileName, last_of_ring, image.bytes());
     const std::unique_ptr<io::Device> device = disk.device();
-    const auto file = PageFile::open(*device, buffer::kPageFileName, {.allow_unclean = true});
+    const LogRecorder recorder;
+    const auto file = PageFile::open(*device, buffer::kPageFileName,
+                                     {.allow_unclean = true, .log = recorder.function()});
     EXPECT_EQ(file->restored().pages_restored, 1U);
+    ASSERT_EQ(recorder.count("pages", "were restored"), 1U);
+    EXPECT_EQ(recorder.all().front().number("pages"), 1U);
+    EXPECT_EQ(recorder.all().front().level, LogLevel::info);
     file->read_page(page, image.bytes());
     EXPECT_EQ(version_of(image.bytes(), page), 7U);
     EXPECT_LT(file->take_batch_number(), kCounterMax);

@@ -22,12 +22,15 @@
 #include "tests/bulk/bulk_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
+#include "tests/support/log_recorder.h"
 
 namespace palimpsest::engine::test {
 namespace {
 
 using palimpsest::test::error_of;
 using palimpsest::test::eventually;
+using palimpsest::test::LogRecorder;
+using palimpsest::test::RecordedMessage;
 using txn::Isolation;
 
 constexpr std::size_t kPageBytes = 4096;
@@ -43,7 +46,7 @@ EngineOptions sweep_options() {
 class BulkSweepTest : public BulkRows {
  protected:
   explicit BulkSweepTest(const EngineOptions& options = sweep_options()) : BulkRows(options) {
-    options_.log = [this](LogLevel, std::string_view message) { told_.emplace_back(message); };
+    options_.log = recorder_.function();
   }
 
   /// A table of many leaves, all of which a rolled-back bulk has changed; then damages one of these
@@ -120,7 +123,12 @@ class BulkSweepTest : public BulkRows {
     return leaves;
   }
 
-  std::vector<std::string> told_;
+  /// What was reported of bulks that cannot be undone.
+  [[nodiscard]] std::vector<RecordedMessage> told() const {
+    return recorder_.of("bulk", "cannot be undone on all pages");
+  }
+
+  LogRecorder recorder_;
 };
 
 TEST_F(BulkSweepTest, ADamagedPageBlocksNeitherOtherTablesNorItsOwn) {
@@ -140,17 +148,21 @@ TEST_F(BulkSweepTest, ADamagedPageBlocksNeitherOtherTablesNorItsOwn) {
     sweep();
     ASSERT_EQ(database_->bulk_ledger().aborted(), 1U) << round;
   }
-  EXPECT_EQ(told_.size(), 1U);
-  EXPECT_THAT(told_.front(), ::testing::AllOf(::testing::HasSubstr("table \"damaged\""),
-                                              ::testing::HasSubstr("page ")));
+  EXPECT_EQ(told().size(), 1U);
+  EXPECT_EQ(told().front().level, LogLevel::warning);
+  EXPECT_EQ(told().front().field("tables"), "table \"damaged\"");
+  EXPECT_THAT(told().front().field("cause"), ::testing::HasSubstr("page "));
+  EXPECT_TRUE(told().front().number("bulk"));
 
   const auto by = begin(Isolation::read_committed);
   ASSERT_TRUE(database_->tables().drop_table(*by, "damaged"));
   by->commit();
+  EXPECT_EQ(recorder_.count("bulk", "is undone now"), 0U);
   sweep();
   EXPECT_EQ(database_->bulk_ledger().aborted(), 0U);
   EXPECT_EQ(database_->bulk_sweep().held(), 0U);
   EXPECT_TRUE(database_->bulk_epochs().is_empty());
+  EXPECT_EQ(recorder_.count("bulk", "is undone now"), 1U);
 }
 
 #ifdef PALIMPSEST_SYNC_POINTS
@@ -163,7 +175,7 @@ TEST_F(BulkSweepTest, WhatHoldsIsToldOnceAndTriedLaterAndLater) {
     sweep();
     return held.hits() >= 3;
   }));
-  EXPECT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told().size(), 1U);
 
   options_.sweep_pause = std::chrono::minutes(1);
   database_.reset();
@@ -173,7 +185,7 @@ TEST_F(BulkSweepTest, WhatHoldsIsToldOnceAndTriedLaterAndLater) {
     sweep();
   }
   EXPECT_EQ(held.hits(), before + 1) << "it rests";
-  EXPECT_EQ(told_.size(), 2U) << "once each time it is opened";
+  EXPECT_EQ(told().size(), 2U) << "once each time it is opened";
 }
 
 #endif
@@ -190,7 +202,7 @@ TEST_F(BulkSweepTest, ATableThatWasDroppedBeforeACrashHoldsNothing) {
   EXPECT_EQ(database_->bulk_ledger().aborted(), 1U);
   sweep();
   EXPECT_EQ(database_->bulk_ledger().aborted(), 0U);
-  EXPECT_TRUE(told_.empty());
+  EXPECT_TRUE(told().empty());
 }
 
 TEST_F(BulkSweepTest, ATableThatHoldsManyRefusesMoreAndOtherTablesDoNot) {

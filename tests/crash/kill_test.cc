@@ -65,7 +65,7 @@ EngineOptions options_of(SimRandom random) {
 }
 
 std::unique_ptr<io::Device> device_of(const std::string& path) {
-  return io::open_device(path, {.log = [](LogLevel, auto) {}});
+  return io::open_device(path, {.log = {}});
 }
 
 /// Opens the database of a killed process, also if its files stay locked for longer than opening

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -422,6 +423,23 @@ TEST_F(ApiGuide, ShorterFiles) {
   std::cout << report.bytes_before << " bytes before, " << report.bytes_after << " now, "
             << report.bytes_in_use << " in use\n";
   EXPECT_LE(report.bytes_after, report.bytes_before);
+}
+
+TEST_F(ApiGuide, Messages) {
+  database_.close();
+  const std::string path = path_;
+  std::mutex lines_mutex;
+  std::vector<std::string> lines;
+  Options reported;
+  reported.log_level = LogLevel::info;
+  reported.log = [&](const LogMessage& message) {
+    const std::lock_guard lock(lines_mutex);
+    lines.push_back(std::string(name_of(message.level)) + " " + text_of(message));
+  };
+  Database quiet = Database::open(path, reported);
+  quiet.close();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines.front(), testing::StartsWith("info database: the database is open path="));
 }
 
 TEST_F(ApiGuide, Errors) {

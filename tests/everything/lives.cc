@@ -247,7 +247,7 @@ void Lives::judge(const std::string& path, const Options& options, Positions low
 /// Trees, pages, definitions and indexes agree.
 void Lives::audit() const {
   const Call auditing((*shared_)->calls[kThreads], "check");
-  const auto device = io::open_device(path_, {.log = [](LogLevel, auto) {}});
+  const auto device = io::open_device(path_, {.log = {}});
   engine::EngineOptions options;
   options.background_threads = false;
   const auto database = engine::Engine::open(*device, *device, options);

@@ -44,6 +44,8 @@ PLANTED = [
     ("include_order", "experiments/ycsb/main.cc", '#include "btree/tree.h"\n', "public API only"),
     ("include_order", "btree/flags.cc", "#include <gflags/gflags.h>\n", "belongs in experiments only"),
     ("include_order", "btree/print.h", "#include <fmt/format.h>\n", "appears in a header"),
+    ("include_order", "base/lines.h", "#include <spdlog/logger.h>\n", "appears in a header"),
+    ("include_order", "engine/lines.cc", "#include <spdlog/logger.h>\n", "belongs in base only"),
     ("include_order", "btree/near.cc", '#include "tree.h"\n', "not a path from the top"),
     ("include_order", "btree/angle.cc", "#include <base/bytes.h>\n", "included with quotes"),
     ("mutations_apply", "buffer/pool.cc", "int g();\n", "buffer/pool.cc is no longer as the patch says"),

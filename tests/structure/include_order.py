@@ -11,6 +11,7 @@ THIRD_PARTY = {
     "liburing": ["base/io"],
     "liburing.h": ["base/io"],
     "libpmem.h": ["base/io"],
+    "spdlog": ["base"],
     "gflags": ["experiments"],
     "CLI": ["tools"],
     "simdjson.h": ["tools"],
@@ -29,7 +30,7 @@ THIRD_PARTY = {
     "wiredtiger.h": ["experiments"],
 }
 # Libraries that users of the engine must not meet: sources only, no header of a layer.
-SOURCES_ONLY = ["fmt"]
+SOURCES_ONLY = ["fmt", "spdlog"]
 # Written by CMake into the build folder.
 GENERATED = ["experiments_commit.h"]
 

@@ -53,7 +53,7 @@ void spoil(engine::Engine& database, bool leaks) {
 }
 
 int make(const std::string& path, std::string_view end) {
-  const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
+  const auto device = io::open_device(path, {.log = {}});
   engine::EngineOptions options;
   options.memory_bytes = std::uint64_t{8} << 20U;
   options.pages = {.page_size_bytes = 4096, .ring_batches = 2, .batch_pages = 64, .uuid = {}};

@@ -44,7 +44,7 @@ void make_page_file(io::Device& device) {
 }
 
 void make(const std::string& path) {
-  const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
+  const auto device = io::open_device(path, {.log = {}});
   make_page_file(*device);
   wal::LogStore store = wal::LogStore::create(*device, Uuid{0xAB, 0xCD}, kFiles);
   wal::LogReader reader(store.segments(), store.control().state());

@@ -184,7 +184,7 @@ bool spoil(engine::Engine& database, std::string_view what) {
 }
 
 int run(const std::string& path, std::string_view what) {
-  const auto device = io::open_device(path, {.log = [](LogLevel, auto) {}});
+  const auto device = io::open_device(path, {.log = {}});
   const auto database = open(*device);
   if (what == "make") {
     define(*database);

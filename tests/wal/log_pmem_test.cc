@@ -18,7 +18,7 @@ namespace {
 class LogOnPersistentMemory : public ::testing::Test {
  protected:
   [[nodiscard]] std::unique_ptr<io::Device> device() const {
-    return io::open_log_device(directory_.path(), {.log = [](LogLevel, std::string_view) {}});
+    return io::open_log_device(directory_.path(), {.log = {}});
   }
 
   palimpsest::test::TemporaryDirectory directory_{palimpsest::test::memory_file_system()};

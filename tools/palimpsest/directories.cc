@@ -32,8 +32,7 @@ bool has_log_files(io::Device& device) {
 }  // namespace
 
 std::unique_ptr<io::Device> open_quietly(const std::string& path) {
-  return io::open_device(
-      path, {.preference = io::DeviceOptions::Preference::posix, .log = [](LogLevel, auto) {}});
+  return io::open_device(path, {.preference = io::DeviceOptions::Preference::posix, .log = {}});
 }
 
 std::unique_ptr<io::Device> open_log_directory(const std::string& path, const std::string& log) {

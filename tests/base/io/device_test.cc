@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -29,6 +30,7 @@
 #include "base/sync_point.h"
 #include "tests/support/child_process.h"
 #include "tests/support/error_of.h"
+#include "tests/support/log_recorder.h"
 #include "tests/support/sim_disk.h"
 #include "tests/support/temporary_directory.h"
 
@@ -421,23 +423,29 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeviceTest, ::testing::Values("uring", "posix"
 class OpenDeviceTest : public ::testing::Test {
  protected:
   [[nodiscard]] DeviceOptions options(bool create) {
-    return {.create = create,
-            .log = [this](LogLevel, std::string_view line) { lines_.emplace_back(line); }};
+    return {.create = create, .log = recorder_.function()};
   }
-  std::vector<std::string> lines_;
+  test::LogRecorder recorder_;
+  [[nodiscard]] std::size_t reports() const {
+    std::size_t count = 0;
+    for (const test::RecordedMessage& one : recorder_.all()) {
+      count += one.level == LogLevel::debug ? 0U : 1U;
+    }
+    return count;
+  }
   test::TemporaryDirectory directory_;
 };
 
 TEST_F(OpenDeviceTest, PrefersIoUringAndIsSilentAboutIt) {
   const auto device = open_device(directory_.path(), options(false));
-  EXPECT_TRUE(lines_.empty());
+  EXPECT_EQ(reports(), 0U);
   EXPECT_THAT(device->description(), ::testing::StartsWith("io_uring, "));
   EXPECT_EQ(device->path(), directory_.path());
   DeviceOptions posix = options(false);
   posix.preference = DeviceOptions::Preference::posix;
   EXPECT_THAT(open_device(directory_.path(), posix)->description(),
               ::testing::StartsWith("posix, "));
-  EXPECT_TRUE(lines_.empty());
+  EXPECT_EQ(reports(), 0U);
 }
 
 TEST_F(OpenDeviceTest, ALogOnAnOrdinaryDiskGetsTheOrdinaryDevice) {
@@ -446,7 +454,7 @@ TEST_F(OpenDeviceTest, ALogOnAnOrdinaryDiskGetsTheOrdinaryDevice) {
   }
   EXPECT_EQ(open_log_device(directory_.path(), options(false))->description(),
             open_device(directory_.path(), options(false))->description());
-  EXPECT_TRUE(lines_.empty());
+  EXPECT_EQ(reports(), 0U);
 }
 
 TEST_F(OpenDeviceTest, CreatesAPrivateDirectoryOnRequest) {

@@ -25,6 +25,7 @@
 #include "base/io/open_device.h"
 #include "tests/support/child_process.h"
 #include "tests/support/error_of.h"
+#include "tests/support/log_recorder.h"
 #include "tests/support/system_call_filter.h"
 #include "tests/support/temporary_directory.h"
 
@@ -46,19 +47,21 @@ TEST_F(PmemDeviceTest, ALogThereIsMappedAndOneLineSaysSo) {
   if (!is_persistent()) {
     GTEST_SKIP() << "no persistent memory; PMEM_IS_PMEM_FORCE=1 makes a tmpfs count";
   }
-  std::vector<std::string> lines;
+  const test::LogRecorder recorder;
   DeviceOptions options;
   options.create = true;
-  options.log = [&](LogLevel, std::string_view line) { lines.emplace_back(line); };
+  options.log = recorder.function();
   const std::string path = directory_.path("new");
   const auto device = open_log_device(path, options);
   EXPECT_EQ(device->description(), "persistent memory, mapped");
-  EXPECT_THAT(lines, ::testing::ElementsAre("\"" + path +
-                                            "\": the device of the log is persistent memory, "
-                                            "mapped"));
+  ASSERT_EQ(recorder.all().size(), 1U);
+  EXPECT_EQ(recorder.all().front().message, "the log lies on persistent memory");
+  EXPECT_EQ(recorder.all().front().level, LogLevel::info);
+  EXPECT_EQ(recorder.all().front().field("path"), path);
+  EXPECT_EQ(recorder.all().front().field("device"), "persistent memory, mapped");
   options.preference = DeviceOptions::Preference::posix;
   EXPECT_THAT(open_log_device(path, options)->description(), ::testing::StartsWith("posix, "));
-  EXPECT_EQ(lines.size(), 1U);
+  EXPECT_EQ(recorder.all().size(), 1U);
   EXPECT_TRUE(device_.list() == std::vector<std::string>{"new"}) << "trying leaves nothing behind";
 }
 

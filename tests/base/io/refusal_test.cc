@@ -23,6 +23,7 @@
 #include "base/io/open_device.h"
 #include "tests/support/child_process.h"
 #include "tests/support/error_of.h"
+#include "tests/support/log_recorder.h"
 #include "tests/support/system_call_filter.h"
 #include "tests/support/temporary_directory.h"
 
@@ -75,14 +76,20 @@ bool round_trip(Device& device) {
 }
 
 struct Opened {
-  std::vector<std::string> lines;
+  test::LogRecorder recorder;
   std::unique_ptr<Device> device;
+
+  /// The only message; one that says nothing if there are more, or none.
+  [[nodiscard]] test::RecordedMessage only() const {
+    const auto all = recorder.all();
+    return all.size() == 1 ? all.front() : test::RecordedMessage{};
+  }
 };
 
 Opened open_here(const std::string& path) {
   Opened opened;
   DeviceOptions options;
-  options.log = [&](LogLevel, std::string_view line) { opened.lines.emplace_back(line); };
+  options.log = opened.recorder.function();
   opened.device = open_device(path, options);
   return opened;
 }
@@ -105,9 +112,9 @@ TEST_F(RefusalTest, AFileThatMayNotGrowSaysSo) {
     EXPECT_EQ(test::run_in_child([&] {
                 constexpr rlim_t kBytesMax = 100'100;
                 const rlimit limit{.rlim_cur = kBytesMax, .rlim_max = kBytesMax};
-                const auto device = open_device(
-                    directory_.path("device"),
-                    {.create = true, .preference = preference, .log = [](auto, auto) {}});
+                const auto device =
+                    open_device(directory_.path("device"),
+                                {.create = true, .preference = preference, .log = {}});
                 if (::signal(SIGXFSZ, SIG_IGN) == SIG_ERR ||
                     ::setrlimit(RLIMIT_FSIZE, &limit) != 0 || !install_filter(forbid_reserving)) {
                   return 1;
@@ -151,9 +158,12 @@ TEST_F(RefusalTest, WithoutIoUringPosixIsChosenWithOneLine) {
                 if (opened.device->description() != "posix, O_DIRECT") {
                   return 1;
                 }
-                if (opened.lines.size() != 1 || !has(opened.lines[0], "io_uring cannot be used") ||
-                    !has(opened.lines[0], std::generic_category().message(error).c_str()) ||
-                    !has(opened.lines[0], directory.path().c_str())) {
+                const test::RecordedMessage only = opened.only();
+                if (!has(only.message, "io_uring cannot be used") ||
+                    only.level != LogLevel::warning || only.component != "device" ||
+                    only.field("error") != std::generic_category().message(error) ||
+                    only.field("path") != directory.path() ||
+                    only.field("device") != "posix, O_DIRECT") {
                   return 2;
                 }
                 return round_trip(*opened.device) ? 0 : 3;
@@ -172,6 +182,11 @@ TEST_F(RefusalTest, WithoutDirectIoFilesAreBuffered) {
               if (!has(opened.device->description(), "buffered (O_DIRECT refused: Invalid")) {
                 return 1;
               }
+              const test::RecordedMessage only = opened.only();
+              if (!has(only.message, "O_DIRECT is refused") || only.level != LogLevel::warning ||
+                  only.field("path") != directory_.path()) {
+                return 3;
+              }
               return round_trip(*opened.device) ? 0 : 2;
             }),
             0);
@@ -188,30 +203,32 @@ TEST_F(RefusalTest, WithNeitherItStillWorks) {
               if (!has(opened.device->description(), "posix, buffered")) {
                 return 1;
               }
-              return round_trip(*opened.device) && opened.lines.size() == 1 ? 0 : 2;
+              const bool are_told = opened.recorder.all().size() == 2 &&
+                                    opened.recorder.count("device", "O_DIRECT is refused") == 1 &&
+                                    opened.recorder.count("device", "io_uring cannot be used") == 1;
+              return round_trip(*opened.device) && are_told ? 0 : 2;
             }),
             0);
 }
 
 TEST_F(RefusalTest, RingsThatAreRefusedLaterFallBackBatchByBatch) {
-  EXPECT_EQ(
-      test::run_in_child([&] {
-        Opened opened;  // rings are still available when the device is opened
-        DeviceOptions options;
-        options.log = [&](LogLevel, std::string_view line) { opened.lines.emplace_back(line); };
-        opened.device = open_device(directory_.path(), options);
-        if (opened.device->description() != "io_uring, O_DIRECT") {
-          return 1;
-        }
-        if (!install_filter([](auto filter) { return forbid_io_uring(filter, ENOMEM); })) {
-          return kNoFilter;
-        }
-        if (!round_trip(*opened.device)) {
-          return 2;
-        }
-        return opened.lines.size() == 1 && has(opened.lines[0], "no further io_uring") ? 0 : 3;
-      }),
-      0);
+  EXPECT_EQ(test::run_in_child([&] {
+              Opened opened;  // rings are still available when the device is opened
+              DeviceOptions options;
+              options.log = opened.recorder.function();
+              opened.device = open_device(directory_.path(), options);
+              if (opened.device->description() != "io_uring, O_DIRECT") {
+                return 1;
+              }
+              if (!install_filter([](auto filter) { return forbid_io_uring(filter, ENOMEM); })) {
+                return kNoFilter;
+              }
+              if (!round_trip(*opened.device)) {
+                return 2;
+              }
+              return has(opened.only().message, "no further io_uring") ? 0 : 3;
+            }),
+            0);
 }
 
 TEST_F(RefusalTest, ARingThatTakesNoRequestsIsGivenUp) {

@@ -52,13 +52,13 @@ TEST(EffectiveOptions, AreShownInTheirOrder) {
     EXPECT_FALSE(option.value.empty()) << option.name;
     EXPECT_FALSE(option.reason.empty()) << option.name;
   }
-  EXPECT_THAT(
-      names, testing::ElementsAre(
-                 "memory_bytes", "version_bytes_max", "create_if_missing", "must_be_new",
-                 "read_only", "page_bytes", "log_directory", "durability", "isolation",
-                 "asynchronous_interval", "log_bytes_max", "recovery_time", "recovery_threads",
-                 "max_transactions", "begin_patience", "autocommit_patience", "definition_patience",
-                 "use_io_uring", "experimental.write_conflicts", "experimental.versions"));
+  EXPECT_THAT(names, testing::ElementsAre(
+                         "memory_bytes", "version_bytes_max", "create_if_missing", "must_be_new",
+                         "read_only", "page_bytes", "log_directory", "durability", "isolation",
+                         "asynchronous_interval", "log_bytes_max", "recovery_time",
+                         "recovery_threads", "max_transactions", "begin_patience",
+                         "autocommit_patience", "definition_patience", "log", "log_level",
+                         "use_io_uring", "experimental.write_conflicts", "experimental.versions"));
 }
 
 TEST(EffectiveOptions, ExplainSaysItOfThisMachine) {
@@ -162,6 +162,8 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
                                 .max_transactions = 5,
                                 .begin_patience = 6ms,
                                 .definition_patience = 7ms,
+                                .log = [](const LogMessage&) {},
+                                .log_level = LogLevel::debug,
                                 .use_io_uring = false,
                                 .experimental = {.write_conflicts = false, .versions = false}});
   EXPECT_EQ(found.database.memory_bytes, 50 * kMiB);
@@ -180,6 +182,10 @@ TEST(EffectiveOptions, WhatIsSetGoesToItsPart) {
   EXPECT_EQ(shown(found, "log_directory"), "/logs: set");
   EXPECT_EQ(shown(found, "durability"), "asynchronous: set");
   EXPECT_EQ(shown(found, "recovery_time"), "3 s: set");
+  EXPECT_EQ(shown(found, "log"), "a function: set");
+  EXPECT_EQ(shown(found, "log_level"), "debug: set");
+  EXPECT_EQ(shown(effective({}), "log"), "standard error: default");
+  EXPECT_EQ(shown(effective({}), "log_level"), "warning: default");
   EXPECT_EQ(shown(found, "use_io_uring"), "false: set");
   EXPECT_EQ(shown(found, "autocommit_patience"), "1000 ms: default");
   EXPECT_EQ(shown(effective({}), "log_directory"), "beside the pages: default");

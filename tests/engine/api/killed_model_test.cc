@@ -370,7 +370,7 @@ class Lives {
 
   /// Trees, pages, definitions and indexes agree.
   void audit() const {
-    const auto device = io::open_device(path_, {.log = [](LogLevel, auto) {}});
+    const auto device = io::open_device(path_, {.log = {}});
     engine::EngineOptions options;
     options.background_threads = false;
     const auto database = engine::Engine::open(*device, *device, options);

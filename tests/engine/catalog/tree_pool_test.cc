@@ -17,6 +17,7 @@
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/error_of.h"
 #include "tests/support/eventually.h"
+#include "tests/support/log_recorder.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -35,6 +36,7 @@ constexpr int kTooMany = 3000;
 
 class TreePoolTest : public ::testing::Test {
  protected:
+  ~TreeStoreTest() override { database_.reset(); }  // before its devices
   /// `memory_bytes`: 0 for the smallest allowed.
   void open(std::size_t memory_bytes) {
     database_.reset();
@@ -42,6 +44,7 @@ class TreePoolTest : public ::testing::Test {
     EngineOptions options = small_options();
     options.memory_bytes = memory_bytes;
     options.log_bytes_max = 128 * wal::kSegmentBytesMin;
+    options.log = recorder_.function();
     database_ = Engine::open(*device_, *device_, options);
   }
   [[nodiscard]] TreePool& store() { return database_->tree_pool(); }
@@ -94,6 +97,7 @@ class TreePoolTest : public ::testing::Test {
     }
   }
 
+  palimpsest::test::LogRecorder recorder_;
   std::unique_ptr<Engine> database_;
 
  private:
@@ -233,12 +237,20 @@ TEST_F(TreePoolTest, ATreeThatIsDamagedIsNotTriedForEver) {
   store().start();
   EXPECT_TRUE(eventually([&] { return store().waiting() == 0; }));
   store().stop();
+  const auto reports = recorder_.of("tables", "is set aside");
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports.front().level, LogLevel::warning);
+  EXPECT_EQ(reports.front().number("tree"), raw(tree));
+  EXPECT_NE(reports.front().field("cause").find(fmt::format("page {} ", raw(root))),
+            std::string::npos)
+      << reports.front().text;
   EXPECT_FALSE(store().is_given_out(tree)) << "no bulk waits for it any more";
   const std::size_t before = trees();
   EXPECT_TRUE(make(0));
   EXPECT_EQ(trees(), before + 1);
   database_->close();
   open(kLarge);  // it stays closed
+  EXPECT_EQ(recorder_.count("tables", "is set aside"), 2U) << "once more at each opening";
   EXPECT_EQ(store().waiting(), 0U);
   EXPECT_FALSE(store().is_given_out(tree));
 }

@@ -20,7 +20,7 @@ class PageDirectoryTest : public ::testing::Test {
       database.close();
     }
     device_ = std::make_unique<io::OverlayDevice>(
-        io::open_device(path(), {.log = [](LogLevel, auto) {}}),
+        io::open_device(path(), {.log = {}}),
         std::make_shared<io::OverlayMemory>(std::uint64_t{16} << 20U));
     file_ = buffer::PageFile::open(*device_, buffer::kPageFileName);
     uses_.emplace(*file_);

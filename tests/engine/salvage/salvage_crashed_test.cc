@@ -172,7 +172,7 @@ class SalvageCrashed : public ::testing::Test {
   void recover_copy() {
     const std::string copy = directory_.path("recovered");
     std::filesystem::copy(path(), copy);
-    const auto device = io::open_device(copy, {.log = [](LogLevel, auto) {}});
+    const auto device = io::open_device(copy, {.log = {}});
     engine::EngineOptions options;
     options.background_threads = false;
     engine::Engine::open(*device, *device, options)->close();

@@ -112,7 +112,7 @@ void change_in_place(Database& database) {
 class PageOwners {
  public:
   explicit PageOwners(const std::string& directory)
-      : device_(io::open_device(directory, {.log = [](LogLevel, auto) {}})),
+      : device_(io::open_device(directory, {.log = {}})),
         closed_(*device_),
         memory_(closed_.file().page_size_bytes(), closed_.file().page_size_bytes()) {
     closed_.open_space();
@@ -279,7 +279,7 @@ std::map<std::uint64_t, OnPage> pages_of(const std::string& directory) {
 }
 
 std::uint64_t root_of(const std::string& directory, const std::string& tree) {
-  const auto device = io::open_device(directory, {.log = [](LogLevel, auto) {}});
+  const auto device = io::open_device(directory, {.log = {}});
   engine::OfflineDatabase closed(*device);
   closed.open_space();
   closed.open_catalog(std::uint64_t{16} << 20U);
