@@ -93,6 +93,55 @@ class CommandLine(unittest.TestCase):
             self.refused(f'there is no subcommand "{name}"; {COMMANDS}', name, self.database)
         self.refused("A subcommand is required")
 
+    def test_what_the_engine_reports(self):
+        """To standard error, or to a file; as much as is asked for."""
+        os.mkdir(self.database)
+        subprocess.run([MAKE_DATABASE, self.database, "close"], check=True, timeout=60)
+        quiet = run("compact", self.database)
+        self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
+        told = run("compact", self.database, "--log-level", "info")
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertIn("palimpsest: info: database: the database is open path=", told.stderr)
+        self.assertIn("palimpsest: info: database: the database is closed path=", told.stderr)
+        log = os.path.join(self.folder, "log")
+        for times in range(1, 3):
+            filed = run("compact", self.database, "--log-file", log)
+            self.assertEqual((filed.returncode, filed.stderr), (0, ""))
+            with open(log, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            opened = [line for line in lines if ": info: database: the database is open path=" in line]
+            self.assertEqual(len(opened), times, "it is appended")
+        self.assertRegex(opened[0], r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} [+-]\d\d:\d\d "
+                                    r"palimpsest\[\d+\]: info: database: ")
+        before = os.path.getsize(log)
+        for level in ("warning", "off"):
+            done = run("compact", self.database, "--log-file", log, "--log-level", level)
+            self.assertEqual((done.returncode, os.path.getsize(log)), (0, before), done.stderr)
+
+    def test_what_is_reported_of_a_recovery_in_memory(self):
+        os.mkdir(self.database)
+        subprocess.run([MAKE_DATABASE, self.database, "crash"], check=True, timeout=60)
+        log = os.path.join(self.folder, "log")
+        done = run("check", self.database, "--log-file", log)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(log, encoding="utf-8") as file:
+            self.assertIn(": info: recovery: the database is recovered ", file.read())
+
+    def test_log_options_of_all_subcommands(self):
+        for command in COMMANDS.split(", "):
+            for option in ("--log-level", "--log-file"):
+                self.assertIn(option, run(command, "--help").stdout, command)
+                self.refused("the value is empty", command, self.database, option + "=")
+            self.refused("--log-level", command, self.database, "--log-level", "loud")
+
+    def test_a_log_that_cannot_be_written(self):
+        os.mkdir(self.database)
+        subprocess.run([MAKE_DATABASE, self.database, "close"], check=True, timeout=60)
+        log = os.path.join(self.file, "log")
+        done = run("compact", self.database, "--log-file", log)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f'palimpsest: the log "{log}" cannot be opened', done.stderr)
+
     def test_version(self):
         done = run("--version")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, f"palimpsest {VERSION}\n", ""))

@@ -3,6 +3,7 @@
 _palimpsest() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   local records="--format --delimiter --quote --escape --null --bytes"
+  local messages="--log-level --log-file"
   local words=""
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
@@ -19,6 +20,7 @@ _palimpsest() {
     --on-duplicate) words="error skip replace" ;;
     --progress) words="auto bar lines json none" ;;
     --summary) words="text json" ;;
+    --log-level) words="debug info warning error off" ;;
   esac
   if [[ -z $words && $word == -* ]]; then
     case $command in
@@ -28,15 +30,15 @@ _palimpsest() {
           --date-format --timestamp-format --keep-nested --ignore-unknown --comment --skip-blank --header
           --header=match --header=off --columns --max-errors --reject-file --reject-log --on-duplicate
           --dry-run --resume --no-space-check --threads --memory --quiet --progress --summary --json
-          --log-directory --help"
+          --log-directory $messages --help"
         ;;
       dump) words="$records --output --directory --resume --threads --compress --memory --where-key --header=off
-          --header --columns --schema --json --log-directory --help" ;;
-      backup) words="--rate-mib --no-open --log-directory --help" ;;
-      compact) words="--log-directory --help" ;;
-      salvage) words="--json --memory-mib --doubtful --lost-trees --no-log --log-directory --help" ;;
-      check | stat | tables) words="--json --memory-mib --log-directory --help" ;;
-      log) words="--json --records --page-bytes --log-directory --help" ;;
+          --header --columns --schema --json --log-directory $messages --help" ;;
+      backup) words="--rate-mib --no-open --log-directory $messages --help" ;;
+      compact) words="--log-directory $messages --help" ;;
+      salvage) words="--json --memory-mib --doubtful --lost-trees --no-log --log-directory $messages --help" ;;
+      check | stat | tables) words="--json --memory-mib --log-directory $messages --help" ;;
+      log) words="--json --records --page-bytes --log-directory $messages --help" ;;
     esac
   fi
   if [[ -n $words ]]; then

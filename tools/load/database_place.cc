@@ -33,6 +33,8 @@ Error no_log(const DatabasePlace& place) {
 
 Database open_database(const DatabasePlace& place, Options options) {
   options.log_directory = place.log;
+  options.log = place.messages.function;
+  options.log_level = place.messages.level;
   try {
     return Database::open(place.pages, options);
   } catch (const Error& error) {

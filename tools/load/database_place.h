@@ -13,12 +13,20 @@
 
 namespace palimpsest::load {
 
+/// Where what a database reports goes: Options::log and Options::log_level.
+struct MessagePlace {
+  LogFunction function{};
+  LogLevel level = LogLevel::warning;
+};
+
 struct DatabasePlace {
   std::filesystem::path pages{};  ///< the database's directory
   std::filesystem::path log{};    ///< of its log; empty: beside the pages
+  MessagePlace messages{};
 };
 
-/// `options` as of Database::open(), but for the log's directory, which the place says.
+/// `options` as of Database::open(), but for the log's directory and messages, which the place
+/// says.
 [[nodiscard]] Database open_database(const DatabasePlace& place, Options options);
 
 /// The same; of a directory that was not there, and no database could be made in, nothing stays.

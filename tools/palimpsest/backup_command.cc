@@ -34,6 +34,7 @@ constexpr std::uint64_t kRateMibMax = std::uint64_t{1} << 20U;
 struct BackupFlags {
   std::string database{};
   std::string log_directory{};
+  load::MessagePlace messages{};
   std::string copy{};
   std::uint64_t rate_mib = 0;
   bool no_open = false;
@@ -84,7 +85,8 @@ void show(const BackupFlags& flags, const BackupReport& report) {
 
 /// Once `is_whole` is set the copy is complete, and stays whatever happens.
 int back_up(const BackupFlags& flags, bool& is_whole) {
-  const load::DatabasePlace place{.pages = flags.database, .log = flags.log_directory};
+  const load::DatabasePlace place{
+      .pages = flags.database, .log = flags.log_directory, .messages = flags.messages};
   load::require_apart(flags.copy, place.pages);
   load::require_apart(flags.copy, place.log);
   Database database = open_to_copy(place);
@@ -98,7 +100,9 @@ int back_up(const BackupFlags& flags, bool& is_whole) {
   }
   database.close();
   if (!flags.no_open) {
-    load::open_database({.pages = flags.copy}, {.create_if_missing = false}).close();
+    load::open_database({.pages = flags.copy, .messages = flags.messages},
+                        {.create_if_missing = false})
+        .close();
   }
   show(flags, report);
   return report.damaged_pages == 0 ? kOk : kFailed;
@@ -148,7 +152,12 @@ void add_backup_command(CLI::App& app, Action& chosen) {
       "it is there, DIR holds no database; a backup that fails or is interrupted leaves nothing.\n"
       "Exit codes: 0 done; 1 failed, or pages of DB are damaged, and so are those of the copy;\n"
       "2 usage; 130 interrupted.");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] {
+    chosen = [flags](const load::MessagePlace& messages) {
+      flags->messages = messages;
+      return run(*flags);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

@@ -267,7 +267,12 @@ void add_check_command(CLI::App& app, Action& chosen) {
       "absent,\n"
       "no database, not readable, its log elsewhere, more to recover than --memory-mib, or the\n"
       "output cannot be written. Free pages are not checked.");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  command->callback([options, &chosen] {
+    chosen = [options](const load::MessagePlace& messages) {
+      options->messages = messages;
+      return run(*options);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
+#include "tools/load/database_place.h"
+
 namespace palimpsest::tools {
 
 inline constexpr int kOk = 0;
@@ -26,8 +28,9 @@ inline constexpr int kInterrupted = 130;  ///< long-running ones: by SIGINT or S
 /// Help text of the option --log-directory, common to all subcommands.
 inline constexpr const char* kLogDirectoryHelp = "directory of its log, if not beside its pages";
 
-/// The action of the chosen subcommand; returns the exit code.
-using Action = std::function<int()>;
+/// The action of the chosen subcommand; returns the exit code. What the databases that it opens
+/// report goes to `messages`.
+using Action = std::function<int(const load::MessagePlace& messages)>;
 
 /// `palimpsest log DIR`: shows a database's log and verifies it. Each of these functions adds a
 /// subcommand to `app`; when it is named, it stores its action in `chosen`. Both outlive the

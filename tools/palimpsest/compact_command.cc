@@ -29,6 +29,7 @@ constexpr double kBytesPerMegabyte = 1e6;
 struct CompactFlags {
   std::string database{};
   std::string log_directory{};
+  load::MessagePlace messages{};
 };
 
 Database open_to_compact(const load::DatabasePlace& place) {
@@ -76,7 +77,8 @@ void show(const CompactFlags& flags, const CompactionReport& report) {
 int run(const CompactFlags& flags) {
   const load::InterruptGuard guard;
   try {
-    Database database = open_to_compact({.pages = flags.database, .log = flags.log_directory});
+    Database database = open_to_compact(
+        {.pages = flags.database, .log = flags.log_directory, .messages = flags.messages});
     const CompactionReport report = compact_showing_progress(database);
     database.close();
     show(flags, report);
@@ -103,7 +105,12 @@ void add_compact_command(CLI::App& app, Action& chosen) {
       "and cuts off the end. A program that has a database open can compact it while using it,\n"
       "with Database::compact().\n"
       "Exit codes: 0 done; 1 failed; 2 usage; 130 interrupted: pages that were moved stay moved.");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] {
+    chosen = [flags](const load::MessagePlace& messages) {
+      flags->messages = messages;
+      return run(*flags);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

@@ -7,6 +7,8 @@
 #include "palimpsest/error.h"
 
 #include "base/io/overlay_device.h"
+#include "base/log_sink.h"
+#include "base/message_log.h"
 #include "buffer/page_file.h"
 #include "engine/engine.h"
 #include "tools/load/message.h"
@@ -41,6 +43,10 @@ void recover(const DatabaseView& view, const io::OverlayMemory& memory,
       std::max(options.memory_mib << 20U, engine::Engine::memory_bytes_min(buffer::kPageSizeMax));
   how.create_if_missing = false;
   how.background_threads = false;
+  const LogLevel level = options.messages.level;
+  const MessageLog messages(
+      options.messages.function ? options.messages.function : stderr_log_sink(level), level);
+  how.log = messages.sink();
   try {
     engine::Engine::open(*view.pages, *view.log, how)->close();
   } catch (const Error&) {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/io/device.h"
+#include "tools/load/database_place.h"
 #include "wal/log_store.h"
 
 namespace palimpsest::tools {
@@ -23,6 +24,7 @@ struct ClosedOptions {
   std::string log_directory;  ///< empty: beside the pages
   bool json = false;
   std::uint64_t memory_mib = 64;  ///< for pages
+  load::MessagePlace messages{};
 };
 
 struct DatabaseView {

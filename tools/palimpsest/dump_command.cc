@@ -50,12 +50,13 @@ struct DumpFlags {
   bool schema = false;
   bool resume = false;
   bool json = false;
+  load::MessagePlace messages{};
 
   [[nodiscard]] std::size_t threads_in_effect() const {
     return threads != 0 ? threads : std::max(std::thread::hardware_concurrency(), 1U);
   }
   [[nodiscard]] load::DatabasePlace database() const {
-    return {.pages = directory, .log = log_directory};
+    return {.pages = directory, .log = log_directory, .messages = messages};
   }
 };
 
@@ -221,7 +222,12 @@ void add_dump_command(CLI::App& app, Action& chosen) {
       "  palimpsest dump DB --directory DIR --compress zstd\n"
       "All rows are those of one moment. load reads what dump has written.\n"
       "Exit codes: 0 done; 1 failed; 2 usage; 130 interrupted.");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] {
+    chosen = [flags](const load::MessagePlace& messages) {
+      flags->messages = messages;
+      return run(*flags);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

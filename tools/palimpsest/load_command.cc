@@ -35,6 +35,7 @@ namespace {
 struct LoadFlags {
   std::string directory{};
   std::string log_directory{};
+  load::MessagePlace messages{};
   std::string table{};
   std::vector<std::string> files{};
   std::string from{};  ///< a directory that a database was dumped into
@@ -129,7 +130,9 @@ std::uint64_t sample_bytes_of(const std::string& sample) {
 
 load::LoadOptions options_of(const LoadFlags& flags) {
   load::LoadOptions options{
-      .database = {.pages = flags.directory, .log = flags.log_directory},
+      .database = {.pages = flags.directory,
+                   .log = flags.log_directory,
+                   .messages = flags.messages},
       .table = flags.table,
       .files = flags.files,
       .infer = flags.infer,
@@ -209,7 +212,9 @@ void load_tables(const LoadFlags& flags, load::DirectoryCounters& counters) {
     throw load::UsageError("--directory has the tables and their files: neither is named");
   }
   const load::DirectoryLoadOptions options{
-      .database = {.pages = flags.directory, .log = flags.log_directory},
+      .database = {.pages = flags.directory,
+                   .log = flags.log_directory,
+                   .messages = flags.messages},
       .directory = flags.from,
       .threads = flags.threads,
       .memory_bytes = flags.memory_bytes,
@@ -449,7 +454,12 @@ void add_load_command(CLI::App& app, Action& chosen) {
       "A load is one transaction, of any size: all of its rows are there after it, or none.\n"
       "Exit codes: 0 done; 1 failed; 2 usage; 3 too many bad records; 4 loaded, but then failed;\n"
       "5 the commit failed, the database when opened again tells if it counts; 130 interrupted.");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] {
+    chosen = [flags](const load::MessagePlace& messages) {
+      flags->messages = messages;
+      return run(*flags);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

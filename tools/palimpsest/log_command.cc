@@ -110,7 +110,9 @@ void add_log_command(CLI::App& app, Action& chosen) {
       ->add_option("--page-bytes", options->page_bytes,
                    "page size of the trees (default: that of the page file, else 4096)")
       ->check(CLI::IsMember(std::vector(kPageBytes.begin(), kPageBytes.end())));
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  command->callback([options, &chosen] {
+    chosen = [options](const load::MessagePlace&) { return run(*options); };
+  });
 }
 
 }  // namespace palimpsest::tools

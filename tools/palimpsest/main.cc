@@ -9,6 +9,7 @@
 #include "tools/load/message.h"
 #include "tools/palimpsest/arguments.h"
 #include "tools/palimpsest/command.h"
+#include "tools/palimpsest/log_flags.h"
 
 namespace palimpsest::tools {
 
@@ -28,7 +29,9 @@ int act(CLI::App& app, int argc, const char* const* argv) {
   add_backup_command(app, chosen);
   add_compact_command(app, chosen);
   add_salvage_command(app, chosen);
+  LogFlags log;
   for (CLI::App* const subcommand : app.get_subcommands([](CLI::App*) { return true; })) {
+    log.add_to(*subcommand);
     forbid_empty_values(*subcommand);
   }
   try {
@@ -41,7 +44,7 @@ int act(CLI::App& app, int argc, const char* const* argv) {
     tell(is_answer ? "" : suggestion_for(app, argc, argv));
     return is_answer ? kOk : kUsage;
   }
-  return chosen();
+  return chosen(log.place());
 }
 
 int run(int argc, const char* const* argv) {

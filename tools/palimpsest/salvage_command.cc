@@ -32,6 +32,7 @@ struct SalvageFlags {
   bool doubtful = false;
   bool lost_trees = false;
   std::uint64_t memory_mib = 64;
+  load::MessagePlace messages{};
 };
 
 /// Where it is said to be, or in the folder "log" of the database, as the other subcommands find
@@ -55,6 +56,8 @@ SalvageReport salvage_showing_progress(const SalvageFlags& flags) {
                   .memory_bytes = flags.memory_mib << 20U,
                   .doubtful = flags.doubtful,
                   .lost_trees = flags.lost_trees,
+                  .log = flags.messages.function,
+                  .log_level = flags.messages.level,
                   .progress = [&](const SalvageProgress& now) {
                     load::stop_if_interrupted();
                     counters.bytes_taken = now.pages_read;
@@ -117,7 +120,12 @@ void add_salvage_command(CLI::App& app, Action& chosen) {
       "usage;\n"
       "3 nothing is copied: in use, no database, its log elsewhere, DIR not empty, no space, ...;\n"
       "130 interrupted.");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] {
+    chosen = [flags](const load::MessagePlace& messages) {
+      flags->messages = messages;
+      return run(*flags);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

@@ -202,7 +202,12 @@ void add_stat_command(CLI::App& app, Action& chosen) {
   command->footer(
       std::string("Trees of no table are in parentheses. Fill is the mean of a tree's leaves.\n") +
       kClosedExitCodes);
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  command->callback([options, &chosen] {
+    chosen = [options](const load::MessagePlace& messages) {
+      options->messages = messages;
+      return run(*options);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools

@@ -176,7 +176,12 @@ void add_tables_command(CLI::App& app, Action& chosen) {
       std::string(
           "If a TABLE does not exist, the remaining ones are shown, and the command fails.\n") +
       kClosedExitCodes);
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  command->callback([options, &chosen] {
+    chosen = [options](const load::MessagePlace& messages) {
+      options->database.messages = messages;
+      return run(*options);
+    };
+  });
 }
 
 }  // namespace palimpsest::tools
