@@ -211,15 +211,14 @@ void load_tables(const LoadFlags& flags, load::DirectoryCounters& counters) {
   if (!flags.table.empty() || !flags.files.empty()) {
     throw load::UsageError("--directory has the tables and their files: neither is named");
   }
-  const load::DirectoryLoadOptions options{
-      .database = {.pages = flags.directory,
-                   .log = flags.log_directory,
-                   .messages = flags.messages},
-      .directory = flags.from,
-      .threads = flags.threads,
-      .memory_bytes = flags.memory_bytes,
-      .resume = flags.resume,
-      .checks_space = !flags.no_space_check};
+  const load::DirectoryLoadOptions options{.database = {.pages = flags.directory,
+                                                        .log = flags.log_directory,
+                                                        .messages = flags.messages},
+                                           .directory = flags.from,
+                                           .threads = flags.threads,
+                                           .memory_bytes = flags.memory_bytes,
+                                           .resume = flags.resume,
+                                           .checks_space = !flags.no_space_check};
   const bool is_shown = !flags.quiet || !flags.summary.empty() || flags.json;
   load::DirectoryLoadResult result;
   {
