@@ -79,10 +79,10 @@ void require_between(std::string_view option, Type value, Type least, Type most,
 /// Evaluates the options in their order; each may use the ones before.
 class Reckoning {
  public:
-  Reckoning(const Options& options, const io::Machine& machine)
-      : options_(options), machine_(machine) {}
+  Reckoning(const Options& options, const io::Machine& machine, EffectiveOptions& effective)
+      : options_(options), machine_(machine), effective_(effective) {}
 
-  EffectiveOptions run() {
+  void run() {
     // First the options that limit later ones:
     const std::uint32_t page_bytes = page_bytes_in_effect();
     memory(page_bytes);
@@ -92,7 +92,6 @@ class Reckoning {
     recovery();
     transactions();
     devices();
-    return std::move(effective_);
   }
 
  private:
@@ -126,7 +125,7 @@ class Reckoning {
   const Options& options_;
   const io::Machine& machine_;
   const Options default_{};
-  EffectiveOptions effective_{};
+  EffectiveOptions& effective_;
 };
 
 std::uint32_t Reckoning::page_bytes_in_effect() const {
@@ -371,7 +370,9 @@ void show_as_opened(std::vector<EffectiveOption>& shown, Engine& database) {
 }
 
 EffectiveOptions effective_options(const Options& options, const io::Machine& machine) {
-  return Reckoning(options, machine).run();
+  EffectiveOptions effective;
+  Reckoning(options, machine, effective).run();
+  return effective;
 }
 
 }  // namespace palimpsest::engine
