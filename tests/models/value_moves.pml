@@ -27,7 +27,7 @@
  *
  * What tools/models runs:
  * holds: -DCRASHES=0
- * holds: -DREADERS=0 -DCRASHES=2
+ * holds: -DREADERS=0 -DCRASHES=1
  * fails: -DREADERS=0 -DCRASHES=1 -DFREED_AT_ONCE
  * fails: -DREADERS=0 -DCRASHES=1 -DNO_RECHECK
  * fails: -DREADERS=0 -DCRASHES=1 -DENTRY_IGNORED
