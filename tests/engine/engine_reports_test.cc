@@ -17,6 +17,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/log_recorder.h"
 #include "tests/support/sim_disk.h"
+#include "txn/read_scope.h"
 
 namespace palimpsest::engine::test {
 namespace {
@@ -268,7 +269,7 @@ TEST_F(EngineReports, AReaderWhoseSnapshotIsCancelledIsNamed) {
   database_->checkpointer().run();
   const auto reader = database_->begin(txn::Durability::asynchronous, txn::Isolation::snapshot);
   std::string value;
-  ASSERT_TRUE(reader->lookup(tree(), key_of(3), value));
+  ASSERT_TRUE(txn::lookup(*reader, tree(), key_of(3), value));
   for (int round = 0; recorder_.count("transaction") == 0; ++round) {
     ASSERT_LT(round, 100);
     for (int i = 0; i < 2000; ++i) {
@@ -285,7 +286,7 @@ TEST_F(EngineReports, AReaderWhoseSnapshotIsCancelledIsNamed) {
   EXPECT_EQ(message.number("thread"), os_thread());
   EXPECT_THAT(message.field("cause"), HasSubstr("memory for versions"));
   EXPECT_EQ(message.number("version_bytes_max"), options_.version_bytes_max);
-  EXPECT_EQ(error_of([&] { static_cast<void>(reader->lookup(tree(), key_of(3), value)); }),
+  EXPECT_EQ(error_of([&] { static_cast<void>(txn::lookup(*reader, tree(), key_of(3), value)); }),
             ErrorCode::snapshot_too_old);
   EXPECT_EQ(recorder_.count("transaction"), database_->transactions().version_memory().cancelled());
 }
