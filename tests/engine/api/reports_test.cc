@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -230,8 +230,9 @@ class DefaultLogTest : public ReportsTest {
       return 0;
     });
     EXPECT_EQ(code, 0);
-    std::ifstream file(written);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::ostringstream text;
+    text << std::ifstream(written).rdbuf();
+    return text.str();
   }
   [[nodiscard]] static Options small(LogLevel level) {
     return {.memory_bytes = std::uint64_t{16} << 20U, .log_level = level};

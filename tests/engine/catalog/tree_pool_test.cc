@@ -36,7 +36,7 @@ constexpr int kTooMany = 3000;
 
 class TreePoolTest : public ::testing::Test {
  protected:
-  ~TreeStoreTest() override { database_.reset(); }  // before its devices
+  ~TreePoolTest() override { database_.reset(); }  // before its devices
   /// `memory_bytes`: 0 for the smallest allowed.
   void open(std::size_t memory_bytes) {
     database_.reset();
