@@ -203,8 +203,8 @@ TEST_F(EngineReports, CheckpointsThatFailAreReportedAndThatTheyWorkAgain) {
       {.error = ENOSPC, .kinds = unsigned(SimKind::write), .file = "pages", .for_good = true});
   const auto has_failed = [&] { return recorder_.count("checkpoint", "a checkpoint failed") != 0; };
   ASSERT_TRUE(eventually([&] {
-    if (database_->log().replay_bytes() < database_->log().capacity_bytes() / 3) {
-      put(0, 500);
+    if (database_->log().replay_bytes() < database_->log().capacity_bytes() * 2 / 3) {
+      put(0, 50);
     }
     return has_failed();
   }));
