@@ -56,10 +56,10 @@ class Check(Command):
 
     def test_events_are_whole(self):
         for line, message in (
-                ('{"process":1,"index":2,"value":[]}', "no type"),
-                ('{"type":"invoke","index":2,"value":[]}', "no process"),
-                ('{"type":"invoke","process":1,"value":[]}', "no index"),
-                ('{"type":"invoke","process":1,"index":2}', "no value"),
+                ('{"process":1,"index":2,"value":[]}', "without type"),
+                ('{"type":"invoke","index":2,"value":[]}', "without process"),
+                ('{"type":"invoke","process":1,"value":[]}', "without index"),
+                ('{"type":"invoke","process":1,"index":2}', "without value"),
                 ('{"type":"invoke","type":"invoke","process":1,"index":2,"value":[]}',
                  "type is named twice"),
                 ('{"type":"invoke","process":1,"index":2,"index":3,"value":[]}',

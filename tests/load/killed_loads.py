@@ -258,7 +258,7 @@ for command in plan["then"]:
     run(command)
 print(json.dumps(ran))
 """
-SIZES = [64, 600, 1000, 1600, 2500, 4000, 6000, 9000, 14000, 20000, 100_000]  # KiB
+SIZES = [16, 64, 600, 1000, 1600, 2500, 4000, 6000, 9000, 14000, 20000, 100_000]  # KiB
 
 
 class OnFullDisks(Interrupted):

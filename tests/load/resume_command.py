@@ -97,7 +97,7 @@ class Resume(Command):
     def check_as_uninterrupted(self, done):
         """The same rows, counts, and files of bad records; and nothing else is left."""
         self.assertEqual(self.kept(), [])
-        changing = ("seconds", "bytes", "rows_resumed", "command")
+        changing = ("seconds", "stages", "bytes", "rows_resumed", "command")
         summary = {**json.loads(done.stdout), **{name: self.summary[name] for name in changing}}
         self.assertEqual(summary, self.summary)
         self.assertGreater(summary["errors"]["type"], 10)

@@ -44,8 +44,16 @@ void recover(const DatabaseView& view, const io::OverlayMemory& memory,
   how.create_if_missing = false;
   how.background_threads = false;
   const LogLevel level = options.messages.level;
+  const auto report =
+      options.messages.function ? options.messages.function : stderr_log_sink(level);
+  // Errors are those of the copy in memory, which is thrown away: they reach the caller as such.
   const MessageLog messages(
-      options.messages.function ? options.messages.function : stderr_log_sink(level), level);
+      [&report](const LogMessage& message) {
+        if (message.level != LogLevel::error) {
+          report(message);
+        }
+      },
+      level);
   how.log = messages.sink();
   try {
     engine::Engine::open(*view.pages, *view.log, how)->close();

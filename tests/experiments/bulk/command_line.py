@@ -88,8 +88,8 @@ def check_erased_twice(folder):
 
 
 def arguments(folder, parts):
-    return types.SimpleNamespace(scale="quick", scale_factor=None, parts=parts, minutes=None,
-                                 engines=plan.ENGINES if PEERS else WITHOUT_PEERS,
+    return types.SimpleNamespace(scale="quick", scale_factor=None, csv_factor=None, parts=parts,
+                                 minutes=None, engines=plan.ENGINES if PEERS else WITHOUT_PEERS,
                                  build=os.path.dirname(BULK), data=os.path.join(folder, "data"),
                                  results=os.path.join(folder, "results"))
 
