@@ -1,10 +1,13 @@
 // An event log: threads append, the oldest events are erased all the time, and slow reports read
 // the whole table meanwhile. Each report finishes, and sees one state of the table.
+//
+// PALIMPSEST_EVENT_LOG_MIB=64 gives the database four times the memory, and four times the events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "palimpsest/database.h"
@@ -20,20 +23,30 @@ using namespace palimpsest::types;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 constexpr std::size_t kAppenders = 4;
-constexpr std::int64_t kKept = 10'000;
 constexpr std::int64_t kBatch = 20;
 constexpr std::int64_t kErasedAtATime = 200;
 /// The most events by which erasing may lag behind appending.
 constexpr std::int64_t kBehind = 4'000;
 constexpr int kReports = 3;  ///< at least
+constexpr std::uint64_t kLeastMebibytes = 16;
+
+/// The database's memory: from the environment, or by default the least.
+std::uint64_t mebibytes() noexcept {
+  const char* const given =
+      std::getenv("PALIMPSEST_EVENT_LOG_MIB");  // NOLINT(concurrency-mt-unsafe)
+  const std::uint64_t asked = given == nullptr ? 0 : std::strtoull(given, nullptr, 10);
+  return std::max(asked, kLeastMebibytes);
+}
+const auto kTimes = static_cast<std::int64_t>(mebibytes() / kLeastMebibytes);
+const std::int64_t kKept = 10'000 * kTimes;
 /// Rows appended during each report, with as many erased: with their index entries, nine times what
 /// the memory for versions could hold one by one.
-constexpr std::int64_t kAppendedBeside = 20'000;
+const std::int64_t kAppendedBeside = 20'000 * kTimes;
 
 Options log_options() {
   Options options;
-  options.memory_bytes = 16 * kMiB;
-  options.version_bytes_max = kMiB;
+  options.memory_bytes = mebibytes() * kMiB;
+  options.version_bytes_max = options.memory_bytes / 16;
   options.log_bytes_max = 512 * kMiB;
   options.durability = Durability::asynchronous;
   return options;
