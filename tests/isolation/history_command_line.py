@@ -72,7 +72,7 @@ class Check(Command):
                 ('{"type":"invoke","process":1,"index":2,"value":[["append",1]]}', "value"),
                 ('{"type":"invoke","process":1,"index":2,"value":[],"more":1}', "more"),
                 ('{"type":"invoke","process":1,"index":2,"value":[]', "}"),
-                ('{"type":"invoke","process":1,"index":2,"value":[]} 1', "behind"),
+                ('{"type":"invoke","process":1,"index":2,"value":[]} 1', "followed by something else"),
                 ('', "{"),
         ):
             self.refused(self.check(COMMITTED + line + "\n"), self.at("file") + ":3: ", message)
