@@ -31,9 +31,8 @@ namespace palimpsest::load {
 
 class DumpBlocks {
  public:
-  /// Long enough for reading ahead to become so, too: each visit begins that anew.
-  static constexpr std::size_t kBlockBytes = std::size_t{1} << 20U;
-  static constexpr std::size_t kBlockRows = 32'768;
+  static constexpr std::size_t kBlockBytes = std::size_t{256} << 10U;
+  static constexpr std::size_t kBlockRows = 8192;
 
   /// All outlive it. `text` makes what turns rows into text, one for each thread. Nothing is
   /// written to the database meanwhile, so that all threads see the same rows.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -400,50 +399,6 @@ void append_hex(std::string_view bytes, std::string& into) {
   }
 }
 
-/// As Decimal::text(), which divides numbers of 128 bits: most fit into 64.
-void append_decimal(const Decimal& number, std::string& into) {
-  const auto small = static_cast<std::int64_t>(number.unscaled());
-  if (number.unscaled() != small) {
-    into += number.text();
-    return;
-  }
-  const auto size = static_cast<std::uint64_t>(small);
-  const fmt::format_int text(small < 0 ? 0 - size : size);
-  const std::string_view digits(text.data(), text.size());
-  const std::size_t behind = number.scale();
-  const std::size_t before = digits.size() - std::min(digits.size(), behind);
-  into += small < 0 ? "-" : "";
-  into += before == 0 ? "0" : digits.substr(0, before);
-  if (behind != 0) {
-    into += '.';
-    into.append(behind - (digits.size() - before), '0');
-    into += digits.substr(before);
-  }
-}
-
-/// As Date::text(), which knows all years: most have four digits.
-void append_date(Date date, std::string& into) {
-  using std::chrono::sys_days;
-  constexpr sys_days kFirst(std::chrono::year(0) / 1 / 1);
-  constexpr sys_days kLast(std::chrono::year(9999) / 12 / 31);
-  if (date.days() < kFirst || date.days() > kLast) {
-    into += date.text();
-    return;
-  }
-  const std::chrono::year_month_day day(date.days());
-  const auto append_two = [&](unsigned number) {
-    into += static_cast<char>('0' + number / 10);
-    into += static_cast<char>('0' + number % 10);
-  };
-  const auto year = static_cast<unsigned>(static_cast<int>(day.year()));
-  append_two(year / 100);
-  append_two(year % 100);
-  into += '-';
-  append_two(static_cast<unsigned>(day.month()));
-  into += '-';
-  append_two(static_cast<unsigned>(day.day()));
-}
-
 }  // namespace
 
 bool set_plain_value(const DataType& type, std::string_view text, Value& value) noexcept {
@@ -504,8 +459,8 @@ void append_value(const DataType& type, const Value& value, BytesText bytes, std
       append_floating(static_cast<float>(value.as_floating()), into);
       return;
     case ColumnType::float64: append_floating(value.as_floating(), into); return;
-    case ColumnType::decimal: append_decimal(value.as_decimal(), into); return;
-    case ColumnType::date: append_date(value.as_date(), into); return;
+    case ColumnType::decimal: into += value.as_decimal().text(); return;
+    case ColumnType::date: into += value.as_date().text(); return;
     case ColumnType::timestamp: into += value.as_timestamp().text(); return;
     case ColumnType::character:
     case ColumnType::varchar: into += value.as_bytes(); return;
