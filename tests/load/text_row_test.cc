@@ -60,7 +60,7 @@ std::vector<std::string> parsed(const TableSchema& table, const Dialect& dialect
       records.push_back(batch.faults[record.fault].text());
     } else {
       const EncodedRow row = batch.row(record);
-      records.push_back(fmt::format("{} bytes of key: {}{}", row.key.size(), row.key, row.bytes));
+      records.push_back(fmt::format("\"{} bytes of key: {}{}", row.key.size(), row.key, row.bytes));
     }
   }
   return records;
